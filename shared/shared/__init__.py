@@ -1,0 +1,1 @@
+"""Contracts, bus, database, tokens and life cycle used by every service."""

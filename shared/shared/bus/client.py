@@ -1,0 +1,298 @@
+"""The NATS connection of a service: call commands, serve them, push and watch.
+
+A typed refusal arrives as the ``AppError`` that the owner raised. A timeout, a missing responder or
+ERR_INTERNAL mean that the outcome is unknown (``shared.errors.UNKNOWN_OUTCOME``).
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+import nats
+import nats.errors
+import nats.micro
+import structlog
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.micro.request import ERROR_CODE_HEADER, ERROR_HEADER
+
+from shared import errors, metrics, telemetry
+from shared.contracts.base import Command, Message, Push, decode, encode
+
+Q = TypeVar("Q", bound=Message | msgspec.Struct)
+R = TypeVar("R", bound=Message | msgspec.Struct)
+Handler = Callable[[Q], Awaitable[R]]
+PushHandler = Callable[[str, bytes], Awaitable[None]]
+
+TIMEOUT_HEADER = "Samovar-Timeout-Ms"
+MAX_RUNNING_REQUESTS = 512  # per process; more are refused at once with ERR_UNAVAILABLE
+PENDING_BYTES = 8 * 1024 * 1024  # what is buffered while NATS is away
+
+log = structlog.get_logger()
+
+
+class _ErrorBody(msgspec.Struct):
+    code: str
+    message: str
+    details: dict[str, Any] = {}
+
+
+@dataclass(slots=True)
+class Incoming:
+    """A request that is answered later (hot path)."""
+
+    msg: Msg
+    client: Client
+
+    @property
+    def data(self) -> bytes:
+        return bytes(self.msg.data)
+
+    async def reply(self, message: Message | msgspec.Struct) -> None:
+        await self.client.publish(self.msg.reply, encode(message))
+
+    async def refuse(self, error: errors.AppError) -> None:
+        """Answer with an error code; its text and details go to the caller."""
+        body = _ErrorBody(error.code, str(error), error.details)
+        await self.client.publish(
+            self.msg.reply,
+            msgspec.json.encode(body),
+            headers={ERROR_CODE_HEADER: str(error.http_status), ERROR_HEADER: error.code},
+        )
+
+
+@dataclass(slots=True)
+class Subscription:
+    """A running watch of a push."""
+
+    inner: Any
+
+    async def stop(self) -> None:
+        await self.inner.unsubscribe()
+
+
+class Bus:
+    """One NATS connection. Make it with ``connect``; end it with ``drain``."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        self.client = client
+        self.name = name
+        self.on_reconnect: list[Callable[[], Awaitable[None]]] = []
+        self._service: Any = None
+        self._running: set[asyncio.Task[None]] = set()
+        self._endpoints: list[Any] = []
+
+    @classmethod
+    async def connect(
+        cls, url: str, *, user: str, password: str, name: str | None = None, patience_s: float = 30
+    ) -> "Bus":
+        """Connect, and keep reconnecting for ever after the first success.
+
+        Raises:
+            nats.errors.Error, OSError: if no connection came about within ``patience_s``.
+        """
+        client = Client()
+        bus = cls(client, name or user)
+        deadline = time.monotonic() + patience_s
+        while True:
+            try:
+                await client.connect(
+                    url,
+                    user=user,
+                    password=password,
+                    name=bus.name,
+                    inbox_prefix=f"_INBOX_{user}".encode(),
+                    max_reconnect_attempts=-1,
+                    reconnect_time_wait=0.2,  # type: ignore[arg-type]  # seconds; a float works
+                    connect_timeout=2,
+                    pending_size=PENDING_BYTES,
+                    error_cb=bus._on_error,
+                    disconnected_cb=bus._on_disconnect,
+                    reconnected_cb=bus._on_reconnect,
+                )
+            except (nats.errors.Error, OSError):
+                if time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(0.2)
+            else:
+                return bus
+
+    @property
+    def is_connected(self) -> bool:
+        return bool(self.client.is_connected)
+
+    # --- calling ---------------------------------------------------------------------------------
+
+    async def call(
+        self, command: Command[Q, R], request: Q, *, timeout_s: float | None = None
+    ) -> R:
+        """Send a command and wait for its reply.
+
+        Raises:
+            AppError: the typed refusal; Timeout, Unavailable or Internal when the outcome is
+                unknown and the same request (same ids) should be repeated.
+        """
+        headers = telemetry.inject_trace()
+        if timeout_s is not None:
+            headers = {**(headers or {}), TIMEOUT_HEADER: str(int(timeout_s * 1000))}
+        try:
+            msg = await self.client.request(
+                command.subject,
+                encode(request),
+                timeout=timeout_s or command.timeout_s,
+                headers=headers,
+            )
+        except nats.errors.NoRespondersError as error:
+            raise errors.Unavailable(f"{command.owner} does not answer") from error
+        except nats.errors.TimeoutError as error:
+            raise errors.Timeout(f"{command.owner} did not answer in time") from error
+        except nats.errors.Error as error:
+            raise errors.Unavailable("the message bus is not reachable") from error
+        if msg.headers and ERROR_HEADER in msg.headers:
+            raise _to_error(msg.data)
+        return decode(command.reply, msg.data)
+
+    # --- serving ---------------------------------------------------------------------------------
+
+    async def serve(self, command: Command[Q, R], handler: Handler[Q, R]) -> None:
+        """Answer a command with ``handler``: bounded tasks, typed refusals, ERR_INTERNAL else."""
+
+        async def run(incoming: Incoming) -> None:
+            started = time.perf_counter()
+            code = "OK"
+            try:
+                with telemetry.span(command.subject, incoming.msg.headers):
+                    async with asyncio.timeout(_budget_s(command, incoming.msg)):
+                        request = decode(command.request, incoming.data)
+                        reply = await handler(request)
+                await incoming.reply(reply)
+            except errors.AppError as error:
+                code = error.code
+                await incoming.refuse(error)
+            except TimeoutError:
+                code = errors.Timeout.code
+                await incoming.refuse(errors.Timeout())
+            except Exception:
+                code = errors.Internal.code
+                log.exception("handler failed", subject=command.subject)
+                await incoming.refuse(errors.Internal())
+            finally:
+                metrics.RPC_SECONDS.labels(command.name, code).observe(
+                    time.perf_counter() - started
+                )
+
+        async def accept(incoming: Incoming) -> None:
+            if len(self._running) >= MAX_RUNNING_REQUESTS:
+                await incoming.refuse(errors.Unavailable())
+                return
+            task = asyncio.create_task(run(incoming))
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+
+        await self.serve_deferred(command, accept)
+
+    async def serve_deferred(
+        self, command: Command[Q, R], accept: Callable[[Incoming], Awaitable[None]]
+    ) -> None:
+        """Hand every request to ``accept``, which must return at once and answer later."""
+        if self._service is None:
+            self._service = await nats.micro.add_service(
+                self.client, name=self.name, version="1.0.0"
+            )
+
+        async def on_request(request: Any) -> None:
+            await accept(Incoming(request._msg, self.client))  # micro hides it
+
+        await self._service.add_endpoint(
+            name=command.name,
+            subject=command.subject,
+            queue_group=command.owner,
+            handler=on_request,
+        )
+
+    # --- pushes ----------------------------------------------------------------------------------
+
+    async def push(self, push: Push, key: object, payload: bytes) -> None:
+        """Send a push, at most once; never fails for want of receivers."""
+        try:
+            await self.client.publish(push.subject(key), payload)
+        except nats.errors.Error:
+            metrics.PUSHES_LOST.inc()  # receivers repair by sequence
+
+    async def watch(self, push: Push, key: object | None, handler: PushHandler) -> Subscription:
+        """Call ``handler(key, payload)`` for every push with this key (None: any key).
+
+        Handlers of one subscription run one at a time, in order of arrival.
+        """
+
+        async def on_message(msg: Msg) -> None:
+            await handler(msg.subject.rpartition(".")[2], bytes(msg.data))
+
+        subject = push.pattern if key is None else push.subject(key)
+        return Subscription(await self.client.subscribe(subject, cb=on_message))
+
+    async def watch_shared(self, push: Push, group: str, handler: PushHandler) -> Subscription:
+        """Like ``watch`` for any key, but each push goes to one member of the group only."""
+
+        async def on_message(msg: Msg) -> None:
+            await handler(msg.subject.rpartition(".")[2], bytes(msg.data))
+
+        return Subscription(await self.client.subscribe(push.pattern, queue=group, cb=on_message))
+
+    # --- end -------------------------------------------------------------------------------------
+
+    async def stop_serving(self) -> None:
+        """Take no new requests; those that run may finish."""
+        if self._service is not None:
+            await self._service.stop()
+            self._service = None
+
+    async def drain(self, timeout_s: float = 5.0) -> None:
+        """Stop serving, let running requests answer, flush, close."""
+        await self.stop_serving()
+        if self._running:
+            await asyncio.wait(self._running, timeout=timeout_s)
+        if self.client.is_connected:
+            await asyncio.wait_for(self.client.drain(), timeout_s)
+        elif not self.client.is_closed:
+            await self.client.close()
+
+    async def _on_error(self, error: Exception) -> None:
+        if "permissions violation" in str(error).lower():
+            # A denied request looks like a timeout to its caller; here it gets its name.
+            metrics.BUS_DENIED.inc()
+            log.error("permission denied by NATS", error=str(error))
+        elif isinstance(error, nats.errors.SlowConsumerError):
+            metrics.BUS_SLOW.inc()
+            await self._notify_reconnect()
+        else:
+            log.warning("nats", error=repr(error))
+
+    async def _on_disconnect(self) -> None:
+        log.warning("nats disconnected")
+
+    async def _on_reconnect(self) -> None:
+        log.info("nats reconnected")
+        await self._notify_reconnect()
+
+    async def _notify_reconnect(self) -> None:
+        for callback in self.on_reconnect:
+            await callback()
+
+
+def _budget_s(command: Command[Any, Any], msg: Msg) -> float:
+    headers = msg.headers
+    if headers and TIMEOUT_HEADER in headers:
+        return int(headers[TIMEOUT_HEADER]) / 1000
+    return command.timeout_s
+
+
+def _to_error(data: bytes) -> errors.AppError:
+    try:
+        body = msgspec.json.decode(data, type=_ErrorBody)
+    except msgspec.DecodeError:
+        return errors.Internal()
+    return errors.from_code(body.code, body.message, **body.details)

@@ -1,0 +1,123 @@
+"""Consume facts from the stream: once per message, acknowledged after COMMIT.
+
+The inbox row is written in the handler's own transaction, so a repeated delivery is recognised even
+if the acknowledgement was lost. A database that is away is waited for, for ever; other failures
+end in a dead letter after ``MAX_FAILURES`` deliveries.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+from uuid import UUID
+
+import msgspec
+import nats.errors
+import nats.js.errors
+import structlog
+from nats.aio.msg import Msg
+from sqlalchemy import text
+
+from shared import errors, metrics
+from shared.bus.client import Bus
+from shared.bus.outbox import OutboxRow, bury
+from shared.contracts.base import Event, Message, decode
+from shared.contracts.walls import STREAM
+from shared.db import Database, Tx
+from shared.ids import new_id
+
+Q = TypeVar("Q", bound=Message | msgspec.Struct)
+AfterCommit = Callable[[], Awaitable[None]]
+EventHandler = Callable[[Tx, Q], Awaitable[AfterCommit | None]]
+
+BATCH = 32
+FETCH_S = 2.0
+MAX_FAILURES = 10
+RETRY_S = 0.5
+
+log = structlog.get_logger()
+
+
+class Consumer:
+    """The shared durable pull consumer of one service; replicas divide the messages."""
+
+    def __init__(self, db: Database, bus: Bus, durable: str) -> None:
+        self._db = db
+        self._bus = bus
+        self._durable = durable
+        self._handlers: dict[str, tuple[Event[Any], EventHandler[Any]]] = {}
+
+    def on(self, event: Event[Q], handler: EventHandler[Q]) -> None:
+        """Handle an event inside the transaction that also records its receipt.
+
+        What the handler returns (pushes, as a rule) is called once the transaction is committed;
+        like a push, it happens at most once.
+        """
+        self._handlers[event.pattern.rpartition(".")[0]] = (event, handler)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Fetch and handle until ``stop`` is set; survives a NATS that is away or emptied."""
+        subscription: Any = None
+        while not stop.is_set():
+            try:
+                if subscription is None:
+                    subscription = await self._bus.client.jetstream().pull_subscribe_bind(
+                        durable=self._durable, stream=STREAM
+                    )
+                messages = await subscription.fetch(BATCH, timeout=FETCH_S)
+            except (nats.errors.TimeoutError, TimeoutError):
+                continue
+            except (nats.errors.Error, nats.js.errors.Error) as error:
+                log.warning("consumer waits for the stream", error=repr(error))
+                subscription = None
+                await _sleep(stop, 1.0)
+                continue
+            await asyncio.gather(*(self._handle(message) for message in messages))
+
+    async def _handle(self, msg: Msg) -> None:
+        try:
+            after_commit = await self._db.run(lambda tx: self._apply(tx, msg))
+        except errors.Unavailable:
+            metrics.CONSUMED.labels("postponed").inc()
+            await msg.nak(delay=RETRY_S)
+        except Exception as error:
+            await self._fail(msg, error)
+        else:
+            metrics.CONSUMED.labels("handled").inc()
+            await msg.ack()
+            if after_commit is not None:
+                await after_commit()
+
+    async def _apply(self, tx: Tx, msg: Msg) -> AfterCommit | None:
+        inserted = await tx.execute(
+            text("insert into inbox (message_id) values (:id) on conflict do nothing"),
+            {"id": message_id(msg)},
+        )
+        if inserted.rowcount == 0:
+            return None  # handled before; only the acknowledgement was lost
+        event, handler = self._handlers[msg.subject.rpartition(".")[0]]
+        return await handler(tx, decode(event.payload, bytes(msg.data)))
+
+    async def _fail(self, msg: Msg, error: Exception) -> None:
+        deliveries = msg.metadata.num_delivered
+        log.exception("event handler failed", subject=msg.subject, deliveries=deliveries)
+        metrics.CONSUMED.labels("failed").inc()
+        if deliveries < MAX_FAILURES:
+            await msg.nak(delay=RETRY_S * deliveries)
+            return
+        row = OutboxRow(message_id(msg), "event", msg.subject, bytes(msg.data))
+        await self._db.run(lambda tx: bury(tx, row, "consumer", repr(error), deliveries))
+        metrics.DEAD_LETTERS.labels("consumer").inc()
+        await msg.term()
+
+
+def message_id(msg: Msg) -> UUID:
+    """Return the outbox id of a message (a fresh one if somebody published without)."""
+    value = (msg.headers or {}).get("Nats-Msg-Id")
+    return UUID(value) if value else new_id()
+
+
+async def _sleep(stop: asyncio.Event, seconds: float) -> None:
+    try:
+        await asyncio.wait_for(stop.wait(), seconds)
+    except TimeoutError:
+        return

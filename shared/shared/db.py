@@ -1,0 +1,126 @@
+"""PostgreSQL through SQLAlchemy Core and asyncpg: transactions, retries, readiness.
+
+``run`` repeats a transaction after a deadlock, a serialisation failure or a lost connection. That
+is safe because every use case is idempotent by ids that the caller made, also when the connection
+was lost during COMMIT.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import structlog
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError, InterfaceError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from shared import metrics
+from shared.errors import Unavailable
+
+T = TypeVar("T")
+Tx = AsyncConnection
+Operation = Callable[[Tx], Awaitable[T]]
+
+ATTEMPTS = 4
+RETRY_STATES = {"40001": "serialization", "40P01": "deadlock"}
+# Class 08: connection exception; 57P01-03: the server is shutting down or starting.
+LOST_STATES = ("08", "57P0")
+
+log = structlog.get_logger()
+
+
+def server_settings(name: str) -> dict[str, str]:
+    """Limits that every connection of the platform works under."""
+    return {
+        "application_name": name,
+        "statement_timeout": "10000",
+        "lock_timeout": "5000",
+        "idle_in_transaction_session_timeout": "15000",
+        "jit": "off",
+    }
+
+
+class Database:
+    """A connection pool of one service, in its own schema."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+        self.on_outbox: list[Callable[[], None]] = []
+
+    @classmethod
+    def connect(cls, url: str, *, name: str, pool_size: int = 5) -> "Database":
+        """Make the pool; connections are opened when they are needed."""
+        engine = create_async_engine(
+            url.replace("postgresql://", "postgresql+asyncpg://", 1),
+            pool_size=pool_size,
+            max_overflow=0,
+            pool_timeout=5,
+            connect_args={"server_settings": server_settings(name), "timeout": 5},
+        )
+        return cls(engine)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Tx]:
+        """Open a transaction: COMMIT at the end of the block, ROLLBACK on an exception."""
+        async with self._engine.begin() as tx:
+            tx.info.pop("outbox", None)
+            yield tx
+            has_messages = tx.info.pop("outbox", False)
+        if has_messages:
+            for wake in self.on_outbox:
+                wake()
+
+    async def run(self, operation: Operation[T]) -> T:
+        """Run an idempotent operation in a transaction, again after a passing failure.
+
+        Raises:
+            Unavailable: if the database cannot be reached; the outcome is unknown.
+        """
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                async with self.transaction() as tx:
+                    return await operation(tx)
+            except (DBAPIError, InterfaceError, OSError, TimeoutError) as error:
+                cause = passing_cause(error)
+                if cause is None:
+                    raise
+                metrics.DB_RETRIES.labels(cause).inc()
+                if attempt == ATTEMPTS:
+                    raise Unavailable("the database is not reachable") from error
+                await asyncio.sleep(0.02 * 4 ** (attempt - 1))
+        raise AssertionError("unreachable")
+
+    async def ping(self) -> None:
+        """Raise if the database does not answer."""
+        async with self._engine.connect() as connection:
+            await connection.execute(text("select 1"))
+
+    async def migration_head(self) -> str | None:
+        """Return the revision that the schema stands at."""
+        async with self._engine.connect() as connection:
+            row = await connection.execute(text("select version_num from alembic_version"))
+            value: str | None = row.scalar_one_or_none()
+            return value
+
+    async def close(self) -> None:
+        await self._engine.dispose()
+
+
+def sqlstate(error: BaseException) -> str | None:
+    """Return the SQLSTATE of a database error, if it has one."""
+    origin: Any = getattr(error, "orig", error)
+    value: str | None = getattr(origin, "sqlstate", None)
+    return value
+
+
+def passing_cause(error: BaseException) -> str | None:
+    """Name why running the transaction again may help; None if it will not."""
+    state = sqlstate(error)
+    if state in RETRY_STATES:
+        return RETRY_STATES[state]
+    if state is not None:
+        return "connection" if state.startswith(LOST_STATES) else None
+    if isinstance(error, DBAPIError):
+        return "connection" if error.connection_invalidated else None
+    return "connection"

@@ -1,0 +1,84 @@
+"""Access tokens: JWT, EdDSA (Ed25519), verified offline with the published key set (JWKS).
+
+Claims: ``sub`` player id, ``sid`` session id, ``role``, ``aud`` (api, ws or sub: never
+interchangeable), ``exp``, ``iat``.
+"""
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import jwt
+
+from shared.contracts.auth import Identity, Role
+from shared.errors import TokenExpired, Unauthorized
+
+ALGORITHM = "EdDSA"
+AUDIENCE_API = "api"
+LEEWAY_S = 0
+REFRESH_MIN_S = 10.0  # an unknown key id makes us look for new keys at most this often
+
+FetchKeys = Callable[[], Awaitable[tuple[dict[str, Any], ...]]]
+Now = Callable[[], float]
+
+
+def sign(
+    identity: Identity, *, key: Any, key_id: str, audience: str = AUDIENCE_API, now: datetime
+) -> str:
+    """Sign an access token for an identity; ``key`` is an Ed25519 private key."""
+    claims = {
+        "sub": str(identity.player_id),
+        "sid": str(identity.session_id),
+        "role": identity.role.value,
+        "aud": audience,
+        "iat": int(now.timestamp()),
+        "exp": int(identity.expires_at.timestamp()),
+    }
+    return jwt.encode(claims, key, algorithm=ALGORITHM, headers={"kid": key_id})
+
+
+class TokenVerifier:
+    """Verifies access tokens; fetches the key set when a token names an unknown key."""
+
+    def __init__(self, fetch: FetchKeys, now: Now) -> None:
+        self._fetch = fetch
+        self._now = now
+        self._keys: dict[str, jwt.PyJWK] = {}
+        self._fetched_at = float("-inf")
+
+    async def verify(self, token: str, *, audience: str = AUDIENCE_API) -> Identity:
+        """Return who the token speaks for.
+
+        Raises:
+            TokenExpired: if it was good once.
+            Unauthorized: if it is not a token of ours for this audience.
+        """
+        try:
+            key_id = str(jwt.get_unverified_header(token).get("kid"))
+            key = await self._key(key_id)
+            claims = jwt.decode(
+                token,
+                key,
+                algorithms=[ALGORITHM],
+                audience=audience,
+                leeway=timedelta(seconds=LEEWAY_S),
+                options={"require": ["sub", "sid", "role", "exp", "aud"]},
+            )
+            return Identity(
+                player_id=UUID(claims["sub"]),
+                session_id=UUID(claims["sid"]),
+                role=Role(claims["role"]),
+                expires_at=datetime.fromtimestamp(claims["exp"], UTC),
+            )
+        except jwt.ExpiredSignatureError as error:
+            raise TokenExpired from error
+        except (jwt.PyJWTError, ValueError, KeyError) as error:
+            raise Unauthorized from error
+
+    async def _key(self, key_id: str) -> jwt.PyJWK:
+        if key_id not in self._keys and self._now() - self._fetched_at > REFRESH_MIN_S:
+            fetched = await self._fetch()
+            self._fetched_at = self._now()
+            self._keys = {str(k["kid"]): jwt.PyJWK(k, algorithm=ALGORITHM) for k in fetched}
+        return self._keys[key_id]
