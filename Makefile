@@ -8,6 +8,9 @@ UV := $(BIN)/uv
 UV_VERSION := 0.13.9
 MEMBERS := shared shared/games services/auth services/lobby services/game-engine services/economy \
   services/realtime services/bot deploy/samovar
+PACKAGES := shared/shared shared/games/games services/auth/auth services/lobby/lobby \
+  services/game-engine/game_engine services/economy/economy services/realtime/realtime \
+  services/bot/bot deploy/samovar/samovar
 EDITABLE := $(addprefix -e ,$(MEMBERS))
 
 .PHONY: help
@@ -46,3 +49,45 @@ status: setup ## Show what runs, where, and whether it answers
 .PHONY: migrate
 migrate: setup ## Bring every service's schema to its newest migration
 	@$(BIN)/samovar migrate
+
+.PHONY: demo
+demo: setup ## Two people sign up, stake coins, play Durak and are paid (needs `make up` running)
+	@$(BIN)/samovar demo
+
+.PHONY: bench
+bench: setup ## Moves per second and what a move costs; BENCH="--tables 200 --seconds 20"
+	@$(BIN)/samovar bench $(BENCH)
+
+.PHONY: lint
+lint: setup ## Lint, formatting, import rules
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check .
+	@$(BIN)/lint-imports --no-cache
+
+.PHONY: type
+type: setup ## Strict types
+	@$(BIN)/mypy $(PACKAGES)
+
+.PHONY: test
+test: lint type ## Lint, types and all tests, on servers that the tests start themselves
+	@$(BIN)/pytest $(PYTEST)
+
+.PHONY: test-unit
+test-unit: setup ## Tests without any server
+	@$(BIN)/pytest $(wildcard shared/tests/unit shared/games/tests services/*/tests/unit deploy/samovar/tests/unit)
+
+.PHONY: test-integration
+test-integration: setup ## Tests of one part each, on real servers
+	@$(BIN)/pytest $(wildcard shared/tests/integration services/*/tests/integration deploy/samovar/tests/integration)
+
+.PHONY: test-e2e
+test-e2e: setup ## Whole matches through the public API
+	@$(BIN)/pytest tests/e2e
+
+.PHONY: test-chaos
+test-chaos: setup ## Matches in which services and servers are killed
+	@$(BIN)/pytest tests/chaos
+
+.PHONY: docs
+docs: setup ## Write docs/generated and docs/contracts anew
+	@$(BIN)/samovar docs
