@@ -56,6 +56,7 @@ class Database:
             pool_size=pool_size,
             max_overflow=0,
             pool_timeout=5,
+            hide_parameters=True,  # errors are logged, and parameters may be secrets
             connect_args={"server_settings": server_settings(name), "timeout": 5},
         )
         return cls(engine)

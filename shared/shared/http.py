@@ -9,6 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shared import errors
 from shared.ids import new_id
@@ -39,6 +40,26 @@ def problem(error: errors.AppError, request_id: str) -> JSONResponse:
     return JSONResponse(body, error.http_status, media_type=PROBLEM_JSON)
 
 
+class BodyLimit:
+    """ASGI middleware: a body that grows over the limit while it comes is refused (chunked)."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        size = 0
+
+        async def limited() -> Message:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > MAX_BODY_BYTES:
+                raise errors.InvalidRequest("body too large")
+            return message
+
+        await self._app(scope, limited if scope["type"] == "http" else receive, send)
+
+
 def create_app(
     title: str, *, docs_url: str | None = None, openapi_url: str | None = None
 ) -> FastAPI:
@@ -46,6 +67,8 @@ def create_app(
     app = FastAPI(
         title=title, version="1", docs_url=docs_url, redoc_url=None, openapi_url=openapi_url
     )
+
+    app.add_middleware(BodyLimit)
 
     @app.middleware("http")
     async def identify(

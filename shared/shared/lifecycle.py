@@ -6,6 +6,7 @@ Stop (SIGTERM, SIGINT): not ready, stop accepting, let work finish, stop jobs, c
 
 import asyncio
 import contextlib
+import gc
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
@@ -50,7 +51,10 @@ class Service:
         """Connect to the service's schema; ready only when it stands at the code's revision."""
         url = self.settings.secret("database_url")
         db = Database.connect(url, name=self.name, pool_size=self.settings.database_pool_size)
-        expected = migrations.head(self.settings.migrations_dir or migrations_dir)
+        elsewhere = self.settings.migrations_dir
+        expected = migrations.head(
+            elsewhere / migrations_dir.parent.name if elsewhere else migrations_dir
+        )
 
         async def check() -> None:
             if await db.migration_head() != expected:
@@ -122,7 +126,8 @@ class Service:
     async def _serving_http(self) -> AsyncIterator[None]:
         servers = [_Server(uvicorn.Config(
             app, host=host, port=port, log_config=None, access_log=False, lifespan="off",
-            timeout_graceful_shutdown=5, server_header=False, forwarded_allow_ips="127.0.0.1",
+            timeout_graceful_shutdown=5, server_header=False,
+            forwarded_allow_ips=self.settings.trusted_proxies,
         )) for app, host, port in self._apps]  # fmt: skip
         tasks = [asyncio.create_task(server.serve()) for server in servers]
         try:
@@ -199,6 +204,9 @@ def run(name: str, settings: ServiceSettings, compose: Compose) -> None:
 
     async def main() -> None:
         service = await start(name, settings, compose)
+        # What exists now stays: without this every full collection walks through all of it.
+        gc.collect()
+        gc.freeze()
         await service.run()
 
     uvloop.run(main())

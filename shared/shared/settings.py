@@ -21,12 +21,13 @@ class ServiceSettings(BaseSettings):
     health_port: int = 0  # side port: /healthz, /readyz, /metrics; 0 = none
     http_host: str = "127.0.0.1"
     http_port: int = 0
+    trusted_proxies: str = "127.0.0.1"  # whose X-Forwarded-For counts, comma-separated; "*": all
     log_level: str = "INFO"
     sweep_interval_s: float = 5.0
     database_pool_size: int = 5
     drain_timeout_s: float = 8.0
     otel_endpoint: str | None = None
-    migrations_dir: Path | None = None
+    migrations_dir: Path | None = None  # holds a folder a service, where images keep them
 
     def secret(self, name: str) -> str:
         """Return a secret field's value.

@@ -152,7 +152,7 @@ class Bus:
         except nats.errors.Error as error:
             raise errors.Unavailable("the message bus is not reachable") from error
         if msg.headers and ERROR_HEADER in msg.headers:
-            raise _to_error(msg.data)
+            raise to_error(msg.data)
         return decode(command.reply, msg.data)
 
     # --- serving ---------------------------------------------------------------------------------
@@ -254,7 +254,10 @@ class Bus:
         """Stop serving, let running requests answer, flush, close."""
         await self.stop_serving()
         if self._running:
-            await asyncio.wait(self._running, timeout=timeout_s)
+            _, late = await asyncio.wait(self._running, timeout=timeout_s)
+            for task in late:
+                task.cancel()  # its caller hears nothing and repeats the request
+            await asyncio.gather(*late, return_exceptions=True)
         if self.client.is_connected:
             await asyncio.wait_for(self.client.drain(), timeout_s)
         elif not self.client.is_closed:
@@ -290,7 +293,8 @@ def _budget_s(command: Command[Any, Any], msg: Msg) -> float:
     return command.timeout_s
 
 
-def _to_error(data: bytes) -> errors.AppError:
+def to_error(data: bytes) -> errors.AppError:
+    """Read the body of an error reply."""
     try:
         body = msgspec.json.decode(data, type=_ErrorBody)
     except msgspec.DecodeError:

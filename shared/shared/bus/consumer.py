@@ -57,21 +57,26 @@ class Consumer:
     async def run(self, stop: asyncio.Event) -> None:
         """Fetch and handle until ``stop`` is set; survives a NATS that is away or emptied."""
         subscription: Any = None
-        while not stop.is_set():
-            try:
-                if subscription is None:
-                    subscription = await self._bus.client.jetstream().pull_subscribe_bind(
-                        durable=self._durable, stream=STREAM
-                    )
-                messages = await subscription.fetch(BATCH, timeout=FETCH_S)
-            except (nats.errors.TimeoutError, TimeoutError):
-                continue
-            except (nats.errors.Error, nats.js.errors.Error) as error:
-                log.warning("consumer waits for the stream", error=repr(error))
-                subscription = None
-                await _sleep(stop, 1.0)
-                continue
-            await asyncio.gather(*(self._handle(message) for message in messages))
+        try:
+            while not stop.is_set():
+                try:
+                    if subscription is None:
+                        subscription = await self._bus.client.jetstream().pull_subscribe_bind(
+                            durable=self._durable, stream=STREAM
+                        )
+                    messages = await subscription.fetch(BATCH, timeout=FETCH_S)
+                except (nats.errors.TimeoutError, TimeoutError):
+                    continue
+                except (nats.errors.Error, nats.js.errors.Error) as error:
+                    log.warning("consumer waits for the stream", error=repr(error))
+                    subscription = None
+                    await _sleep(stop, 1.0)
+                    continue
+                await asyncio.gather(*(self._handle(message) for message in messages))
+        finally:
+            if subscription is not None and self._bus.is_connected:
+                # Its queue never counts as drained: the connection's drain would wait for it.
+                await subscription.unsubscribe()
 
     async def _handle(self, msg: Msg) -> None:
         try:

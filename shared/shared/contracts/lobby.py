@@ -165,7 +165,7 @@ JOIN_BY_CODE = Command("lobby", "join_by_code", JoinByCode, RoomView, _JOIN_ERRO
 LEAVE_ROOM = Command("lobby", "leave_room", LeaveRoom, RoomView, (RoomNotFound, RoomStarted))
 ADD_BOT = Command(
     "lobby", "add_bot", AddBot, RoomView,
-    (Forbidden, InvalidBet, RoomFull, RoomNotFound, RoomStarted),
+    (Forbidden, IdempotencyMismatch, InvalidBet, RoomFull, RoomNotFound, RoomStarted),
 )  # fmt: skip
 GET_ROOM = Command("lobby", "get_room", GetRoom, RoomView, (RoomNotFound,))
 LIST_ROOMS = Command("lobby", "list_rooms", ListRooms, Rooms, (InvalidRequest,))

@@ -17,7 +17,8 @@ PROTOCOL_VERSION = 1
 class ClientFrame(msgspec.Struct, frozen=True):
     """The envelope of a client's message (spec §15). Unknown fields are ignored.
 
-    ``card`` at the top level is where the spec prints TRANSLATE's card.
+    ``card`` at the top level is where the spec prints TRANSLATE's card. Absent raw fields are
+    empty (msgspec cannot decode ``Raw | None``).
     """
 
     type: str
@@ -25,8 +26,8 @@ class ClientFrame(msgspec.Struct, frozen=True):
     request_id: UUID | None = None
     game_id: UUID | None = None
     sequence: int | None = None
-    payload: msgspec.Raw | None = None
-    card: msgspec.Raw | None = None
+    payload: msgspec.Raw = msgspec.Raw()
+    card: msgspec.Raw = msgspec.Raw()
 
 
 def frame(type_: str, /, **fields: Any) -> bytes:

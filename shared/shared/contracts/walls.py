@@ -70,8 +70,8 @@ _RIGHTS: dict[str, _Rights] = {
         "bot", calls=(engine.BOT_ACT, engine.LIST_WAITING_BOTS), watches=(engine.BOT_PUSH,)
     ),
     "operator": _Rights(
-        calls=(economy.ADJUST, economy.GET_BALANCE, economy.GET_SETTLEMENT, engine.GET_GAME,
-               engine.LIST_EVENTS, lobby.GET_ROOM),
+        calls=(economy.ADJUST, economy.GET_BALANCE, economy.GET_HOLD, economy.GET_SETTLEMENT,
+               engine.GET_GAME, engine.LIST_EVENTS, lobby.GET_ROOM),
     ),
 }  # fmt: skip
 

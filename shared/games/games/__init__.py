@@ -1,0 +1,1 @@
+"""The rules of the games: data and pure functions."""

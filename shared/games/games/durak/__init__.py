@@ -1,0 +1,1 @@
+"""Durak, throw-in and transfer, for two to four players."""
