@@ -1,0 +1,3 @@
+"""Fixtures for every test of the repository."""
+
+pytest_plugins = ["tests.fixtures"]

@@ -1,0 +1,5 @@
+"""``python -m samovar``."""
+
+from samovar.cli import main
+
+main()

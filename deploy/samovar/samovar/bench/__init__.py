@@ -1,0 +1,1 @@
+"""Load of many games over the public WebSocket, and what it costs each process."""

@@ -1,0 +1,1 @@
+"""Real servers from the installed wheels: no Docker, no packages of the operating system."""
