@@ -1,0 +1,1 @@
+"""Rules of accounts and sessions: pure, without clock, randomness or I/O."""
