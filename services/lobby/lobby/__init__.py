@@ -1,0 +1,1 @@
+"""Rooms, seats and the saga that starts a game."""

@@ -1,0 +1,1 @@
+"""Pure rules of rooms: no I/O, no clock, no randomness."""
