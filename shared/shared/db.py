@@ -7,12 +7,13 @@ was lost during COMMIT.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeVar
 
+import asyncpg
 import structlog
 from sqlalchemy import text
-from sqlalchemy.exc import DBAPIError, InterfaceError
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from shared import metrics
@@ -24,6 +25,8 @@ Operation = Callable[[Tx], Awaitable[T]]
 
 ATTEMPTS = 4
 RETRY_STATES = {"40001": "serialization", "40P01": "deadlock"}
+# asyncpg's own errors come through unwrapped while a connection is being made.
+FAILURES = (DBAPIError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
 # Class 08: connection exception; 57P01-03: the server is shutting down or starting.
 LOST_STATES = ("08", "57P0")
 
@@ -46,6 +49,7 @@ class Database:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
+        self._reader = engine.execution_options(isolation_level="AUTOCOMMIT")  # the same pool
         self.on_outbox: list[Callable[[], None]] = []
 
     @classmethod
@@ -78,19 +82,17 @@ class Database:
         Raises:
             Unavailable: if the database cannot be reached; the outcome is unknown.
         """
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                async with self.transaction() as tx:
-                    return await operation(tx)
-            except (DBAPIError, InterfaceError, OSError, TimeoutError) as error:
-                cause = passing_cause(error)
-                if cause is None:
-                    raise
-                metrics.DB_RETRIES.labels(cause).inc()
-                if attempt == ATTEMPTS:
-                    raise Unavailable("the database is not reachable") from error
-                await asyncio.sleep(0.02 * 4 ** (attempt - 1))
-        raise AssertionError("unreachable")
+        return await _repeat(self.transaction, operation)
+
+    async def read(self, operation: Operation[T]) -> T:
+        """Run a query without the round trips of BEGIN and COMMIT, again after a passing failure.
+
+        Several queries in one operation see each their own moment.
+
+        Raises:
+            Unavailable: if the database cannot be reached.
+        """
+        return await _repeat(self._reader.connect, operation)
 
     async def ping(self) -> None:
         """Raise if the database does not answer."""
@@ -106,6 +108,24 @@ class Database:
 
     async def close(self) -> None:
         await self._engine.dispose()
+
+
+async def _repeat(
+    connect: Callable[[], AbstractAsyncContextManager[Tx]], operation: Operation[T]
+) -> T:
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            async with connect() as tx:
+                return await operation(tx)
+        except FAILURES as error:
+            cause = passing_cause(error)
+            if cause is None:
+                raise
+            metrics.DB_RETRIES.labels(cause).inc()
+            if attempt == ATTEMPTS:
+                raise Unavailable("the database is not reachable") from error
+            await asyncio.sleep(0.02 * 4 ** (attempt - 1))
+    raise AssertionError("unreachable")
 
 
 def sqlstate(error: BaseException) -> str | None:

@@ -195,6 +195,8 @@ async def start(name: str, settings: ServiceSettings, compose: Compose) -> Servi
     )
     service = Service(name, settings, bus)
     await compose(service)
+    await asyncio.sleep(0)  # the client sends subscriptions in the background
+    await bus.client.flush()
     return service
 
 

@@ -21,6 +21,7 @@ from typing_extensions import override
 from samovar.bench.strategy import Card, Hand, State, choose, mover
 
 WARM_UP_S = 3.0
+CONNECT_S = 120.0  # for all players to be told all their games
 HAND_WAIT_S = 0.05
 
 
@@ -103,6 +104,11 @@ class Table:
         self._acted_sequence = -1
         self.sockets: list[picows.WSTransport] = []
         self.game: str | None = None
+
+    @property
+    def is_informed(self) -> bool:
+        """Both players have been told every game of the plan."""
+        return len(self._known) == len(self._games) and len(self._hands) == 2 * len(self._games)
 
     def begin(self) -> None:
         """Go on to the next game of the plan."""
@@ -199,6 +205,9 @@ async def play(plan: Plan) -> dict[str, Any]:
     for table, table_plan in zip(tables, plan.tables, strict=True):
         for seat, token in enumerate(table_plan.tokens):
             table.sockets.append(await _connect(plan.url, token, Socket(table, seat)))
+    async with asyncio.timeout(CONNECT_S):
+        while not all(table.is_informed for table in tables):  # noqa: ASYNC110  # once, bounded
+            await asyncio.sleep(0.1)
     stop = asyncio.Event()
     pacing = asyncio.create_task(pacer.run(stop))
     for table in tables:

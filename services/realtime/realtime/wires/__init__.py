@@ -1,0 +1,1 @@
+"""How clients speak: one module for each protocol, each an adapter of ``connection.py``."""
