@@ -14,6 +14,7 @@ import asyncpg
 import structlog
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from shared import metrics
@@ -26,9 +27,17 @@ Operation = Callable[[Tx], Awaitable[T]]
 ATTEMPTS = 4
 RETRY_STATES = {"40001": "serialization", "40P01": "deadlock"}
 # asyncpg's own errors come through unwrapped while a connection is being made.
-FAILURES = (DBAPIError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
-# Class 08: connection exception; 57P01-03: the server is shutting down or starting.
-LOST_STATES = ("08", "57P0")
+FAILURES = (
+    DBAPIError, PoolTimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError,
+    TimeoutError,
+)  # fmt: skip
+PASSING_STATES = {
+    "08": "connection",  # connection exception
+    "53": "resources",  # too many connections, disk full, out of memory
+    "55P03": "lock timeout",
+    "57014": "statement timeout",
+    "57P0": "connection",  # the server is shutting down or starting
+}
 
 log = structlog.get_logger()
 
@@ -141,7 +150,9 @@ def passing_cause(error: BaseException) -> str | None:
     if state in RETRY_STATES:
         return RETRY_STATES[state]
     if state is not None:
-        return "connection" if state.startswith(LOST_STATES) else None
+        return next((c for s, c in PASSING_STATES.items() if state.startswith(s)), None)
+    if isinstance(error, PoolTimeoutError):
+        return "pool"
     if isinstance(error, DBAPIError):
         return "connection" if error.connection_invalidated else None
     return "connection"

@@ -340,6 +340,13 @@ class NoProposal(AppError):
     message_ru = "Нет предложения, на которое можно ответить."
 
 
+# What the rules of a game may answer to an action.
+RULES_ERRORS: tuple[type[AppError], ...] = (
+    CardNotInHand, GameFinished, InvalidAction, InvalidBeat, InvalidCard, InvalidGuess, InvalidHint,
+    InvalidPhase, InvalidThrowIn, InvalidTranslate, LetterPlace, NoProposal, NotYourTurn,
+    PlayerForfeited, TableLimit, WordPath, WordTooShort, WordUnknown, WordUsed,
+)  # fmt: skip
+
 # After these the caller does not know whether the command took effect: repeat it with the same id,
 # never treat it as refused.
 UNKNOWN_OUTCOME: tuple[type[AppError], ...] = (Internal, Timeout, Unavailable)

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import gc
 import signal
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
@@ -40,7 +41,10 @@ class Service:
         self.settings = settings
         self.bus = bus
         self.stopping = asyncio.Event()
-        self.checks: dict[str, http.Check] = {"nats": self._check_bus}
+        self.checks: dict[str, http.Check] = {
+            "nats": self._check_bus,
+            "jobs": self._check_jobs,
+        }
         self.is_accepting = False
         self._jobs: list[asyncio.Task[None]] = []
         self._drains: list[Step] = []
@@ -108,14 +112,22 @@ class Service:
         if not self.bus.is_connected:
             raise ConnectionError("nats")
 
+    async def _check_jobs(self) -> None:
+        ended = [job.get_name() for job in self._jobs if job.done() and not self.stopping.is_set()]
+        if ended:
+            raise RuntimeError(f"jobs have ended: {ended}")
+
     async def _supervise(self, name: str, run: Job) -> None:
         delay_s = RESTART_MIN_S
         while not self.stopping.is_set():
+            started = time.monotonic()
             try:
                 await run(self.stopping)
             except Exception:
                 metrics.JOB_FAILURES.labels(name).inc()
                 log.exception("job failed", job=name)
+                if time.monotonic() - started > RESTART_MAX_S:
+                    delay_s = RESTART_MIN_S
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self.stopping.wait(), delay_s)
                 delay_s = min(delay_s * 2, RESTART_MAX_S)
@@ -168,9 +180,11 @@ class Service:
         for job in self._jobs:
             job.cancel()
         await asyncio.gather(*self._jobs, return_exceptions=True)
-        await self.bus.drain()
-        for step in reversed(self._closes):
-            await step()
+        for step in (self.bus.drain, *reversed(self._closes)):
+            try:
+                await step()
+            except Exception:
+                log.exception("a step of the shutdown failed")
 
 
 class _Server(uvicorn.Server):

@@ -15,6 +15,7 @@ OUTBOX_SENT = Counter("samovar_outbox_sent_total", "Outbox messages delivered", 
 OUTBOX_RETRIES = Counter("samovar_outbox_retries_total", "Outbox messages to repeat", ["name"])
 OUTBOX_AGE = Gauge("samovar_outbox_oldest_seconds", "Age of the oldest undelivered message")
 DEAD_LETTERS = Counter("samovar_dead_letters_total", "Messages given up", ["source"])
+DEAD_LETTERS_WAITING = Gauge("samovar_dead_letters_waiting", "Messages given up, not replayed")
 CONSUMED = Counter("samovar_events_consumed_total", "Events handled", ["outcome"])
 DB_RETRIES = Counter("samovar_db_retries_total", "Transactions run again", ["cause"])
 JOB_FAILURES = Counter("samovar_job_failures_total", "Background jobs that raised", ["job"])

@@ -6,7 +6,8 @@ Logs carry ids only: never a card, a token or an e-mail address.
 import logging
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Any, TextIO, cast
 
 import structlog
 from opentelemetry import propagate, trace
@@ -15,9 +16,26 @@ from opentelemetry.trace import SpanKind
 _tracing = False
 
 
+class _Output:
+    """A log file that forgives: a full disk or a closed terminal must not stop the work."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        with suppress(OSError, ValueError):
+            return self._file.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError, ValueError):
+            self._file.flush()
+
+
 def setup(service: str, instance: str, level: str, otel_endpoint: str | None) -> None:
     """Configure logs and traces of this process; call once, first."""
     numeric = logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
+    output = cast(Any, _Output(sys.stderr))
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -27,13 +45,11 @@ def setup(service: str, instance: str, level: str, otel_endpoint: str | None) ->
             structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(numeric),
-        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(file=output),
         cache_logger_on_first_use=True,
     )
     structlog.contextvars.bind_contextvars(service=service, instance=instance)
-    logging.basicConfig(
-        level=max(numeric, logging.WARNING), stream=sys.stderr, format="%(message)s"
-    )
+    logging.basicConfig(level=max(numeric, logging.WARNING), stream=output, format="%(message)s")
     if otel_endpoint:
         _setup_tracing(service, instance, otel_endpoint)
 

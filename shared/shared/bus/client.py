@@ -83,7 +83,6 @@ class Bus:
         self.on_reconnect: list[Callable[[], Awaitable[None]]] = []
         self._service: Any = None
         self._running: set[asyncio.Task[None]] = set()
-        self._endpoints: list[Any] = []
 
     @classmethod
     async def connect(
@@ -92,33 +91,28 @@ class Bus:
         """Connect, and keep reconnecting for ever after the first success.
 
         Raises:
-            nats.errors.Error, OSError: if no connection came about within ``patience_s``.
+            TimeoutError: if no connection came about within ``patience_s``.
+            nats.errors.Error: if the server refuses us for good.
         """
         client = Client()
         bus = cls(client, name or user)
-        deadline = time.monotonic() + patience_s
-        while True:
-            try:
-                await client.connect(
-                    url,
-                    user=user,
-                    password=password,
-                    name=bus.name,
-                    inbox_prefix=f"_INBOX_{user}".encode(),
-                    max_reconnect_attempts=-1,
-                    reconnect_time_wait=0.2,  # type: ignore[arg-type]  # seconds; a float works
-                    connect_timeout=2,
-                    pending_size=PENDING_BYTES,
-                    error_cb=bus._on_error,
-                    disconnected_cb=bus._on_disconnect,
-                    reconnected_cb=bus._on_reconnect,
-                )
-            except (nats.errors.Error, OSError):
-                if time.monotonic() > deadline:
-                    raise
-                await asyncio.sleep(0.2)
-            else:
-                return bus
+        async with asyncio.timeout(patience_s):
+            # Reconnecting for ever, the client also waits for a server that is still to come.
+            await client.connect(
+                url,
+                user=user,
+                password=password,
+                name=bus.name,
+                inbox_prefix=f"_INBOX_{user}".encode(),
+                max_reconnect_attempts=-1,
+                reconnect_time_wait=0.2,  # type: ignore[arg-type]  # seconds; a float works
+                connect_timeout=2,
+                pending_size=PENDING_BYTES,
+                error_cb=bus._on_error,
+                disconnected_cb=bus._on_disconnect,
+                reconnected_cb=bus._on_reconnect,
+            )
+        return bus
 
     @property
     def is_connected(self) -> bool:
@@ -152,8 +146,13 @@ class Bus:
         except nats.errors.Error as error:
             raise errors.Unavailable("the message bus is not reachable") from error
         if msg.headers and ERROR_HEADER in msg.headers:
-            raise to_error(msg.data)
-        return decode(command.reply, msg.data)
+            raise declared(command, to_error(msg.data))
+        try:
+            return decode(command.reply, msg.data)
+        except errors.InvalidRequest as error:
+            # The command took effect, whatever newer or older code says about it.
+            log.error("reply not understood", subject=command.subject)
+            raise errors.Internal from error
 
     # --- serving ---------------------------------------------------------------------------------
 
@@ -258,10 +257,13 @@ class Bus:
             for task in late:
                 task.cancel()  # its caller hears nothing and repeats the request
             await asyncio.gather(*late, return_exceptions=True)
-        if self.client.is_connected:
-            await asyncio.wait_for(self.client.drain(), timeout_s)
-        elif not self.client.is_closed:
-            await self.client.close()
+        try:
+            if self.client.is_connected:
+                await asyncio.wait_for(self.client.drain(), timeout_s)
+            elif not self.client.is_closed:
+                await self.client.close()
+        except (nats.errors.Error, OSError, TimeoutError) as error:
+            log.warning("nats connection did not end cleanly", error=repr(error))
 
     async def _on_error(self, error: Exception) -> None:
         if "permissions violation" in str(error).lower():
@@ -284,6 +286,17 @@ class Bus:
     async def _notify_reconnect(self) -> None:
         for callback in self.on_reconnect:
             await callback()
+
+
+def declared(command: Command[Any, Any], error: errors.AppError) -> errors.AppError:
+    """Return a refusal that the command declares; any other error means "outcome unknown".
+
+    A request of a wrong shape is refused before anything is done, by every command.
+    """
+    if isinstance(error, (*command.errors, *errors.UNKNOWN_OUTCOME, errors.InvalidRequest)):
+        return error
+    log.error("refusal not declared", subject=command.subject, code=error.code)
+    return errors.Internal()
 
 
 def _budget_s(command: Command[Any, Any], msg: Msg) -> float:

@@ -30,6 +30,7 @@ AfterCommit = Callable[[], Awaitable[None]]
 EventHandler = Callable[[Tx, Q], Awaitable[AfterCommit | None]]
 
 BATCH = 32
+PARALLEL = 4  # below the pool's size: commands need connections too
 FETCH_S = 2.0
 MAX_FAILURES = 10
 RETRY_S = 0.5
@@ -45,6 +46,9 @@ class Consumer:
         self._bus = bus
         self._durable = durable
         self._handlers: dict[str, tuple[Event[Any], EventHandler[Any]]] = {}
+        self._gate = asyncio.Semaphore(PARALLEL)
+        # Failures that are not the database's absence; a redelivery alone is none.
+        self._failures: dict[UUID, int] = {}
 
     def on(self, event: Event[Q], handler: EventHandler[Q]) -> None:
         """Handle an event inside the transaction that also records its receipt.
@@ -72,11 +76,19 @@ class Consumer:
                     subscription = None
                     await _sleep(stop, 1.0)
                     continue
-                await asyncio.gather(*(self._handle(message) for message in messages))
+                await asyncio.gather(*(self._handle_in_turn(message) for message in messages))
         finally:
             if subscription is not None and self._bus.is_connected:
                 # Its queue never counts as drained: the connection's drain would wait for it.
                 await subscription.unsubscribe()
+
+    async def _handle_in_turn(self, msg: Msg) -> None:
+        async with self._gate:
+            try:
+                await self._handle(msg)
+            except (nats.errors.Error, errors.Unavailable) as error:
+                # Not acknowledged: it comes again, and the inbox knows what was done.
+                log.warning("event stays unacknowledged", subject=msg.subject, error=repr(error))
 
     async def _handle(self, msg: Msg) -> None:
         try:
@@ -88,6 +100,7 @@ class Consumer:
             await self._fail(msg, error)
         else:
             metrics.CONSUMED.labels("handled").inc()
+            self._failures.pop(message_id(msg), None)
             await msg.ack()
             if after_commit is not None:
                 await after_commit()
@@ -103,15 +116,17 @@ class Consumer:
         return await handler(tx, decode(event.payload, bytes(msg.data)))
 
     async def _fail(self, msg: Msg, error: Exception) -> None:
-        deliveries = msg.metadata.num_delivered
-        log.exception("event handler failed", subject=msg.subject, deliveries=deliveries)
+        key = message_id(msg)
+        failures = self._failures[key] = self._failures.get(key, 0) + 1
+        log.exception("event handler failed", subject=msg.subject, failures=failures)
         metrics.CONSUMED.labels("failed").inc()
-        if deliveries < MAX_FAILURES:
-            await msg.nak(delay=RETRY_S * deliveries)
+        if failures < MAX_FAILURES:
+            await msg.nak(delay=RETRY_S * failures)
             return
-        row = OutboxRow(message_id(msg), "event", msg.subject, bytes(msg.data))
-        await self._db.run(lambda tx: bury(tx, row, "consumer", repr(error), deliveries))
+        row = OutboxRow(key, "event", msg.subject, bytes(msg.data))
+        await self._db.run(lambda tx: bury(tx, row, "consumer", repr(error), failures))
         metrics.DEAD_LETTERS.labels("consumer").inc()
+        del self._failures[key]
         await msg.term()
 
 

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from shared import errors
+from shared.bus.client import declared
 from shared.contracts.base import Command, Message, Push, decode, encode
 
 Q = TypeVar("Q", bound=Message | msgspec.Struct)
@@ -40,7 +41,10 @@ class FakeBus:
         if subject in self.lose_requests:
             self.lose_requests.remove(subject)
             raise errors.Timeout
-        reply = await handler(decode(command.request, encode(request)))
+        try:
+            reply = await handler(decode(command.request, encode(request)))
+        except errors.AppError as error:
+            raise declared(command, error) from error
         if subject in self.lose_replies:
             self.lose_replies.remove(subject)
             raise errors.Timeout

@@ -6,6 +6,7 @@ talks to NATS; a relay that dies is followed by another when the claim runs out.
 """
 
 import asyncio
+import contextlib
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from uuid import UUID
@@ -13,6 +14,7 @@ from uuid import UUID
 import msgspec
 import nats.errors
 import structlog
+from pydantic import ValidationError
 from sqlalchemy import text
 
 from shared import errors, metrics
@@ -28,6 +30,8 @@ BATCH = 50
 POLL_S = 0.5
 CLAIM_S = 15
 BACKOFF_MAX_S = 10.0
+HOUSEKEEPING_S = 5.0
+INBOX_DAYS = 14  # twice as long as the stream keeps a message
 
 log = structlog.get_logger()
 
@@ -78,43 +82,58 @@ class Relay:
     def __init__(self, db: Database, bus: Bus) -> None:
         self._db = db
         self._bus = bus
-        self._wakeup = asyncio.Event()
+        self._wakeups = {"event": asyncio.Event(), "call": asyncio.Event()}
         db.on_outbox.append(self.wake)
 
     def wake(self) -> None:
         """Look at once instead of at the next poll."""
-        self._wakeup.set()
+        for wakeup in self._wakeups.values():
+            wakeup.set()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Deliver until ``stop`` is set."""
-        while not stop.is_set():
-            self._wakeup.clear()
-            rows = await self._claim()
-            if rows:
-                await asyncio.gather(*(self._deliver(row, attempts) for row, attempts in rows))
-            if len(rows) < BATCH:
-                try:
-                    await asyncio.wait_for(self._wakeup.wait(), POLL_S)
-                except TimeoutError:
-                    continue
+        """Deliver until ``stop`` is set. Calls whose owner is slow do not hold up facts."""
+        async with asyncio.TaskGroup() as tasks:
+            for kind in ("event", "call"):
+                tasks.create_task(self._deliver_all(kind, stop))
+            tasks.create_task(self._keep_house(stop))
 
-    async def _claim(self) -> list[tuple[OutboxRow, int]]:
-        async with self._db.transaction() as tx:
+    async def _deliver_all(self, kind: str, stop: asyncio.Event) -> None:
+        wakeup = self._wakeups[kind]
+        while not stop.is_set():
+            wakeup.clear()
+            rows = await self._claim(kind)
+            await asyncio.gather(*(self._deliver(row, attempts) for row, attempts in rows))
+            if len(rows) < BATCH:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(wakeup.wait(), POLL_S)
+
+    async def _claim(self, kind: str) -> list[tuple[OutboxRow, int]]:
+        async def claim(tx: Tx) -> Any:
             result = await tx.execute(
                 text("""
                     update outbox set attempts = attempts + 1,
                       available_at = clock_timestamp() + make_interval(secs => :claim_s)
                     where id in (
-                      select id from outbox where available_at <= clock_timestamp()
+                      select id from outbox
+                      where kind = :kind and available_at <= clock_timestamp()
                       order by available_at limit :batch for update skip locked)
-                    returning id, kind, subject, payload, attempts,
-                      extract(epoch from clock_timestamp() - created_at)
+                    returning id, kind, subject, payload, attempts
                 """),
-                {"claim_s": CLAIM_S, "batch": BATCH},
+                {"kind": kind, "claim_s": CLAIM_S, "batch": BATCH},
             )
-            found = result.all()
-        metrics.OUTBOX_AGE.set(max((float(row[5]) for row in found), default=0.0))
+            return result.all()
+
+        found = await self._db.run(claim)
         return [(OutboxRow(r[0], r[1], r[2], bytes(r[3])), r[4]) for r in found]
+
+    async def _keep_house(self, stop: asyncio.Event) -> None:
+        """Measure what waits, and forget receipts older than the stream keeps its messages."""
+        while not stop.is_set():
+            oldest_s, dead = await self._db.run(_measure)
+            metrics.OUTBOX_AGE.set(float(oldest_s or 0))
+            metrics.DEAD_LETTERS_WAITING.set(dead)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), HOUSEKEEPING_S)
 
     async def _deliver(self, row: OutboxRow, attempts: int) -> None:
         name = row.subject.split(".")[3]
@@ -128,10 +147,16 @@ class Relay:
             await self._postpone(row, attempts, error)
         except errors.AppError as error:
             log.error("durable call refused", subject=row.subject, code=error.code)
-            await self._bury(row, attempts, error)
+            await self._bury(row, attempts, f"{error.code}: {error}")
+        except (KeyError, ValidationError, msgspec.MsgspecError) as error:
+            log.exception("outbox message cannot be read", subject=row.subject)
+            await self._bury(row, attempts, repr(error))
+        except Exception as error:
+            log.exception("outbox message failed", subject=row.subject)
+            await self._postpone(row, attempts, error)
         else:
             metrics.OUTBOX_SENT.labels(name).inc()
-            await self._delete(row)
+            await self._db.run(lambda tx: _delete(tx, row))
 
     async def _publish(self, row: OutboxRow) -> None:
         try:
@@ -144,16 +169,18 @@ class Relay:
 
     async def _call(self, row: OutboxRow) -> None:
         command = commands_by_subject()[row.subject]
-        request = command.request
-        decoded: Any = msgspec.json.decode(row.payload)
-        if issubclass(request, Message):
-            await self._bus.call(command, request.model_validate_json(row.payload))
-        else:
-            await self._bus.call(command, msgspec.convert(decoded, request))
+        kind: Any = command.request
+        request = (
+            kind.model_validate_json(row.payload)
+            if issubclass(kind, Message)
+            else msgspec.json.decode(row.payload, type=kind)
+        )
+        await self._bus.call(command, request)
 
     async def _postpone(self, row: OutboxRow, attempts: int, error: Exception) -> None:
         delay_s = min(0.1 * 2 ** min(attempts, 10), BACKOFF_MAX_S)
-        async with self._db.transaction() as tx:
+
+        async def postpone(tx: Tx) -> None:
             await tx.execute(
                 text("""
                     update outbox set last_error = :error,
@@ -163,15 +190,41 @@ class Relay:
                 {"id": row.id, "delay_s": delay_s, "error": repr(error)[:500]},
             )
 
-    async def _bury(self, row: OutboxRow, attempts: int, error: errors.AppError) -> None:
-        metrics.DEAD_LETTERS.labels("outbox").inc()
-        async with self._db.transaction() as tx:
-            await bury(tx, row, "outbox", f"{error.code}: {error}", attempts)
-            await tx.execute(text("delete from outbox where id = :id"), {"id": row.id})
+        await self._db.run(postpone)
 
-    async def _delete(self, row: OutboxRow) -> None:
-        async with self._db.transaction() as tx:
-            await tx.execute(text("delete from outbox where id = :id"), {"id": row.id})
+    async def _bury(self, row: OutboxRow, attempts: int, error: str) -> None:
+        metrics.DEAD_LETTERS.labels("outbox").inc()
+
+        async def move(tx: Tx) -> None:
+            await bury(tx, row, "outbox", error, attempts)
+            await _delete(tx, row)
+
+        await self._db.run(move)
+
+
+async def _delete(tx: Tx, row: OutboxRow) -> None:
+    await tx.execute(text("delete from outbox where id = :id"), {"id": row.id})
+
+
+async def _measure(tx: Tx) -> tuple[float | None, int]:
+    await tx.execute(
+        text("""
+            delete from inbox where message_id in (
+              select message_id from inbox
+              where received_at < clock_timestamp() - make_interval(days => :days)
+              limit 1000)
+        """),
+        {"days": INBOX_DAYS},
+    )
+    result = await tx.execute(
+        text("""
+            select extract(epoch from clock_timestamp() - min(created_at)),
+              (select count(*) from dead_letter where replayed_at is null)
+            from outbox
+        """)
+    )
+    oldest_s, dead = result.one()
+    return oldest_s, dead
 
 
 async def bury(tx: Tx, row: OutboxRow, source: str, error: str, attempts: int) -> None:

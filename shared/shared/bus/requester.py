@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import structlog
 from nats.aio.msg import Msg
 from nats.micro.request import ERROR_HEADER
 
@@ -23,6 +24,8 @@ SWEEP_S = 0.1
 MAX_OUTSTANDING = 20_000
 _NO_RESPONDERS = "503"
 _STATUS = "Status"
+
+log = structlog.get_logger()
 
 
 @dataclass(slots=True)
@@ -112,7 +115,10 @@ class Requester:
             if oldest.deadline > now:
                 break
             del self._outstanding[token]
-            oldest.on_reply(errors.Timeout())
+            try:
+                oldest.on_reply(errors.Timeout())
+            except Exception:  # one caller's bug must not keep the others waiting
+                log.exception("callback of a request failed")
         self._sweep_timer = (
             self._loop.call_later(SWEEP_S, self._sweep) if self._outstanding else None
         )

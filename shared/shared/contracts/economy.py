@@ -12,6 +12,7 @@ from shared.errors import (
     IdempotencyMismatch,
     InsufficientFunds,
     InvalidBet,
+    InvalidRequest,
 )
 
 
@@ -191,15 +192,23 @@ PLACE_HOLD = Command(
     "economy", "place_hold", PlaceHold, HoldView,
     (InsufficientFunds, HoldFailed, InvalidBet, IdempotencyMismatch),
 )  # fmt: skip
-RELEASE_HOLD = Command("economy", "release_hold", ReleaseHold, HoldView, (HoldFailed,))
+RELEASE_HOLD = Command(
+    "economy", "release_hold", ReleaseHold, HoldView,
+    (HoldFailed, IdempotencyMismatch, InvalidRequest),
+)  # fmt: skip
 GET_HOLD = Command("economy", "get_hold", GetHold, HoldView)
 CAPTURE_HOLDS = Command(
-    "economy", "capture_holds", CaptureHolds, HoldsCaptured, (HoldFailed, IdempotencyMismatch)
+    "economy", "capture_holds", CaptureHolds, HoldsCaptured,
+    (HoldFailed, IdempotencyMismatch, InvalidRequest),
+)  # fmt: skip
+SETTLE = Command(
+    "economy", "settle", Settle, Settlement, (IdempotencyMismatch, HoldFailed, InvalidRequest)
 )
-SETTLE = Command("economy", "settle", Settle, Settlement, (IdempotencyMismatch, HoldFailed))
 GET_SETTLEMENT = Command("economy", "get_settlement", GetSettlement, SettlementView)
 GET_BALANCE = Command("economy", "get_balance", GetBalance, Balance)
-LIST_TRANSFERS = Command("economy", "list_transfers", ListTransfers, Transfers)
-ADJUST = Command("economy", "adjust", Adjust, Balance, (IdempotencyMismatch, InsufficientFunds))
+LIST_TRANSFERS = Command("economy", "list_transfers", ListTransfers, Transfers, (InvalidRequest,))
+ADJUST = Command(
+    "economy", "adjust", Adjust, Balance, (IdempotencyMismatch, InsufficientFunds, InvalidRequest)
+)
 
 SETTLEMENT_COMPLETED = Event("economy", "settlement_completed", Settlement, lambda s: s.game_id)

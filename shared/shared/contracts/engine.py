@@ -15,12 +15,13 @@ from pydantic import Field
 from shared.contracts.base import Command, Event, Message, Push
 from shared.contracts.economy import FinishKind, Standing
 from shared.errors import (
+    RULES_ERRORS,
+    Forbidden,
     GameNotFound,
     IdempotencyMismatch,
     InvalidRequest,
     PlayerNotInGame,
     StaleState,
-    Unavailable,
 )
 
 
@@ -229,7 +230,9 @@ class NoContent(msgspec.Struct, frozen=True):
     """A request without content on the hot path's codec."""
 
 
-_ACT_ERRORS = (GameNotFound, PlayerNotInGame, StaleState, InvalidRequest, Unavailable)
+_ACT_ERRORS = (
+    *RULES_ERRORS, Forbidden, GameNotFound, InvalidRequest, PlayerNotInGame, StaleState,
+)  # fmt: skip
 
 CREATE_GAME = Command(
     "engine", "create_game", CreateGame, GameSummary, (IdempotencyMismatch, InvalidRequest)

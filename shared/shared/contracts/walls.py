@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from shared.contracts import auth, economy, engine, lobby, realtime
 from shared.contracts.base import Command, Event, Push
+from shared.contracts.registry import events
 
 STREAM = "EVENTS"
 ALL_PUSHES: tuple[Push, ...] = (
@@ -62,7 +63,7 @@ _RIGHTS: dict[str, _Rights] = {
             lobby.ADD_BOT, lobby.GET_ROOM, lobby.LIST_ROOMS, lobby.LIST_PLAYER_ROOMS,
             engine.ACT, engine.GET_VIEW, engine.GET_SEQUENCES, engine.LIST_GAMES,
             engine.LIST_EVENTS,
-            economy.GET_BALANCE, economy.LIST_TRANSFERS, economy.ADJUST,
+            economy.GET_BALANCE, economy.LIST_TRANSFERS,
         ),
         watches=ALL_PUSHES,
     ),
@@ -81,7 +82,7 @@ def _wall(user: str, rights: _Rights) -> Wall:
     publish += [push.pattern for push in ALL_PUSHES if user in push.owners]
     subscribe = [f"_INBOX_{user}.>"]
     if rights.owner is not None:
-        publish.append(f"evt.{rights.owner}.>")
+        publish += [event.pattern for event in events() if event.owner == rights.owner]
         subscribe += [f"rpc.{rights.owner}.v1.>", "$SRV.>"]
     if rights.consumes:
         publish += [

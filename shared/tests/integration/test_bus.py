@@ -95,6 +95,34 @@ async def test_a_handler_over_its_time_is_a_timeout_for_the_caller(connect):
         await client.call(economy.PLACE_HOLD, hold_request(), timeout_s=0.2)
 
 
+async def test_a_reply_that_is_not_understood_is_no_refusal(connect):
+    server, client = await connect("economy"), await connect("lobby")
+
+    async def answer(incoming):
+        await incoming.client.publish(incoming.msg.reply, b'{"from": "the future"}')
+
+    await server.serve_deferred(economy.PLACE_HOLD, answer)
+    await server.client.flush()
+
+    with pytest.raises(errors.UNKNOWN_OUTCOME):
+        await client.call(economy.PLACE_HOLD, hold_request())
+
+
+async def test_a_refusal_that_the_command_does_not_declare_is_no_refusal(connect):
+    async def handler(request):
+        raise errors.RoomFull
+
+    client = await served(connect, handler)
+
+    with pytest.raises(errors.Internal):
+        await client.call(economy.PLACE_HOLD, hold_request())
+
+
+async def test_connecting_in_vain_ends(infra):
+    with pytest.raises(TimeoutError):
+        await Bus.connect("nats://127.0.0.1:1", user="lobby", password="x", patience_s=0.5)
+
+
 async def test_nobody_serving_means_outcome_unknown(connect):
     client = await connect("lobby")
 

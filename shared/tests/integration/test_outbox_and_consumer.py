@@ -280,3 +280,130 @@ async def test_a_connection_that_is_killed_is_replaced_within_the_same_run(db, i
     assert await db.run(work) == 42
     assert len(runs) == 2
     await admin.close()
+
+
+async def test_an_event_that_fails_for_ever_becomes_a_dead_letter(db, bus_of, running, monkeypatch):
+    monkeypatch.setattr("shared.bus.consumer.RETRY_S", 0.01)
+    publisher, consumer_bus, tries = await bus_of("game_engine"), await bus_of("lobby"), []
+    fact, message_id = result(), uuid4()
+    consumer = Consumer(db, consumer_bus, "lobby")
+
+    async def handler(tx, payload):
+        if payload.game_id == fact.game_id:
+            tries.append(1)
+            raise ValueError("a bug")
+
+    consumer.on(engine.GAME_FINISHED, handler)
+    running(consumer.run)
+    await publisher.client.jetstream().publish(
+        engine.GAME_FINISHED.subject(fact), fact.model_dump_json().encode(),
+        headers={"Nats-Msg-Id": str(message_id)},
+    )  # fmt: skip
+
+    async def buried():
+        async with db.transaction() as tx:
+            found = await tx.execute(
+                text("select source, payload from dead_letter where id = :id"), {"id": message_id}
+            )
+            return found.one_or_none()
+
+    await until(buried)
+    assert len(tries) == 10
+    assert (await buried()).source == "consumer"
+
+
+async def test_an_absent_database_is_waited_for_and_is_no_failure(db, bus_of, running, monkeypatch):
+    monkeypatch.setattr("shared.bus.consumer.RETRY_S", 0.01)
+    publisher, consumer_bus, tries = await bus_of("game_engine"), await bus_of("lobby"), []
+    fact = result()
+    consumer = Consumer(db, consumer_bus, "lobby")
+
+    async def handler(tx, payload):
+        if payload.game_id == fact.game_id:
+            tries.append(1)
+            if len(tries) <= 15:
+                raise errors.Unavailable
+            if len(tries) == 16:
+                raise ValueError("a hiccup after the outage")
+
+    consumer.on(engine.GAME_FINISHED, handler)
+    running(consumer.run)
+    await publisher.client.jetstream().publish(
+        engine.GAME_FINISHED.subject(fact), fact.model_dump_json().encode(),
+        headers={"Nats-Msg-Id": str(uuid4())},
+    )  # fmt: skip
+
+    async def handled():
+        return len(tries) == 17
+
+    await until(handled)
+
+
+async def test_an_outbox_message_that_cannot_be_read_does_not_stop_the_others(db, bus_of, running):
+    engine_bus, economy_bus = await bus_of("game_engine"), await bus_of("economy")
+    unknown, unreadable = uuid4(), uuid4()
+
+    async def handler(request):
+        return economy.Settlement(
+            game_id=request.game_id, room_id=request.room_id, finish_kind="cancelled",
+            pool=0, rake=0, credits=(),
+        )  # fmt: skip
+
+    await economy_bus.serve(economy.SETTLE, handler)
+    await economy_bus.client.flush()
+    async with db.transaction() as tx:
+        for id_, subject in (
+            (unknown, "rpc.economy.v1.gone"),
+            (unreadable, "rpc.economy.v1.settle"),
+        ):
+            await tx.execute(
+                text("""
+                    insert into outbox (id, kind, subject, payload)
+                    values (:id, 'call', :subject, '{}')
+                """),
+                {"id": id_, "subject": subject},
+            )
+        await call(tx, economy.SETTLE, settle())
+    running(Relay(db, engine_bus).run)
+
+    async def empty():
+        return await count(db, "outbox") == 0
+
+    await until(empty)
+    async with db.transaction() as tx:
+        buried = (await tx.execute(text("select id from dead_letter"))).scalars().all()
+    assert {unknown, unreadable} <= set(buried)
+
+
+async def test_receipts_are_forgotten_once_the_stream_has_forgotten_the_message(
+    db, bus_of, running
+):
+    old, recent = uuid4(), uuid4()
+    async with db.transaction() as tx:
+        await tx.execute(
+            text("insert into inbox values (:old, now() - interval '15 days'), (:recent, now())"),
+            {"old": old, "recent": recent},
+        )
+    running(Relay(db, await bus_of("game_engine")).run)
+
+    async def purged():
+        async with db.transaction() as tx:
+            left = (await tx.execute(text("select message_id from inbox"))).scalars().all()
+        return recent in left and old not in left
+
+    await until(purged)
+
+
+async def test_a_read_needs_no_transaction_and_leaves_the_pool_clean(infra, tables):
+    small = Database.connect(infra.database_url(SCHEMA), name="test", pool_size=1)
+
+    async def moments(tx):
+        query = text("select transaction_timestamp()")
+        first = (await tx.execute(query)).scalar_one()
+        await tx.execute(text("select pg_sleep(0.002)"))
+        return first == (await tx.execute(query)).scalar_one()
+
+    assert await small.read(moments) is False
+    assert await small.run(moments) is True
+    assert await small.read(moments) is False
+    await small.close()
