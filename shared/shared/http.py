@@ -27,17 +27,18 @@ _BY_STATUS: dict[int, type[errors.AppError]] = {
 }
 
 
-def problem(error: errors.AppError, request_id: str) -> JSONResponse:
+def problem(error: errors.AppError, request_id: str, status: int | None = None) -> JSONResponse:
     """Render an error as RFC 9457 problem details with the stable ``code``."""
+    status = status or error.http_status
     body = {
         "type": "about:blank",
         "title": str(error),
-        "status": error.http_status,
+        "status": status,
         "code": error.code,
         "request_id": request_id,
         **({"details": error.details} if error.details else {}),
     }
-    return JSONResponse(body, error.http_status, media_type=PROBLEM_JSON)
+    return JSONResponse(body, status, media_type=PROBLEM_JSON)
 
 
 class BodyLimit:
@@ -100,9 +101,7 @@ def create_app(
     @app.exception_handler(HTTPException)
     async def on_http(request: Request, error: HTTPException) -> JSONResponse:
         kind = _BY_STATUS.get(error.status_code, errors.InvalidRequest)
-        response = problem(kind(str(error.detail)), request.state.request_id)
-        response.status_code = error.status_code
-        return response
+        return problem(kind(str(error.detail)), request.state.request_id, error.status_code)
 
     return app
 

@@ -4,6 +4,7 @@ Claims: ``sub`` player id, ``sid`` session id, ``role``, ``aud`` (api, ws or sub
 interchangeable), ``exp``, ``iat``.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,12 +13,13 @@ from uuid import UUID
 import jwt
 
 from shared.contracts.auth import Identity, Role
-from shared.errors import TokenExpired, Unauthorized
+from shared.errors import TokenExpired, Unauthorized, Unavailable
 
 ALGORITHM = "EdDSA"
 AUDIENCE_API = "api"
 LEEWAY_S = 0
 REFRESH_MIN_S = 10.0  # an unknown key id makes us look for new keys at most this often
+RETRY_S = 1.0  # after a fetch that failed
 
 FetchKeys = Callable[[], Awaitable[tuple[dict[str, Any], ...]]]
 Now = Callable[[], float]
@@ -39,13 +41,19 @@ def sign(
 
 
 class TokenVerifier:
-    """Verifies access tokens; fetches the key set when a token names an unknown key."""
+    """Verifies access tokens; fetches the key set when a token names an unknown key.
+
+    All who wait for keys share one fetch, and fetches keep a pause between them, whether they
+    succeed or not: strangers cannot make us ask auth more often.
+    """
 
     def __init__(self, fetch: FetchKeys, now: Now) -> None:
+        """``now`` is a monotonic time in seconds."""
         self._fetch = fetch
         self._now = now
         self._keys: dict[str, jwt.PyJWK] = {}
-        self._fetched_at = float("-inf")
+        self._asked_at = float("-inf")
+        self._fetching: asyncio.Task[None] | None = None
 
     async def verify(self, token: str, *, audience: str = AUDIENCE_API) -> Identity:
         """Return who the token speaks for.
@@ -53,10 +61,10 @@ class TokenVerifier:
         Raises:
             TokenExpired: if it was good once.
             Unauthorized: if it is not a token of ours for this audience.
+            Unavailable: if no keys are known yet and auth does not give them.
         """
         try:
-            key_id = str(jwt.get_unverified_header(token).get("kid"))
-            key = await self._key(key_id)
+            key = await self._key(str(jwt.get_unverified_header(token).get("kid")))
             claims = jwt.decode(
                 token,
                 key,
@@ -77,8 +85,26 @@ class TokenVerifier:
             raise Unauthorized from error
 
     async def _key(self, key_id: str) -> jwt.PyJWK:
-        if key_id not in self._keys and self._now() - self._fetched_at > REFRESH_MIN_S:
-            fetched = await self._fetch()
-            self._fetched_at = self._now()
-            self._keys = {str(k["kid"]): jwt.PyJWK(k, algorithm=ALGORITHM) for k in fetched}
+        if key_id not in self._keys:
+            await self._refresh()
+        if not self._keys:
+            raise Unavailable("the keys of tokens are not known yet")
         return self._keys[key_id]
+
+    async def _refresh(self) -> None:
+        if self._fetching is None:
+            if self._now() - self._asked_at < REFRESH_MIN_S:
+                return
+            self._asked_at = self._now()
+            self._fetching = asyncio.create_task(self._load())
+            self._fetching.add_done_callback(self._fetched)
+        await asyncio.shield(self._fetching)
+
+    async def _load(self) -> None:
+        fetched = await self._fetch()
+        self._keys = {str(k["kid"]): jwt.PyJWK(k, algorithm=ALGORITHM) for k in fetched}
+
+    def _fetched(self, task: asyncio.Task[None]) -> None:
+        self._fetching = None
+        if task.cancelled() or task.exception() is not None:
+            self._asked_at = self._now() - REFRESH_MIN_S + RETRY_S

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -62,13 +61,10 @@ def print_report(violations: Sequence[Violation], counts: Mapping[str, int]) -> 
     """Print one line for each invariant, then each violation."""
     out.print("Ledger: " + ", ".join(f"{count} {what}" for what, count in counts.items()))
     tally = Counter(violation.invariant for violation in violations)
-    table = Table(box=None, show_header=False, pad_edge=False)
     for invariant in INVARIANTS:
         number = tally[invariant.name]
-        table.add_row(
-            invariant.name, "ok" if number == 0 else f"{number} violated", invariant.title
-        )
-    out.print(table)
+        verdict = "ok" if number == 0 else f"{number} violated"
+        out.print(f"{invariant.name}  {verdict:<12}{invariant.title}", soft_wrap=True)
     for violation in violations:
         line = f"{violation.invariant}  {violation.subject}: {violation.detail}"
         out.print(line, markup=False, soft_wrap=True)

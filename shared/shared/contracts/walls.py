@@ -58,14 +58,17 @@ _RIGHTS: dict[str, _Rights] = {
     "realtime": _Rights(
         "realtime",
         calls=(
-            auth.REDEEM_TICKET, auth.GET_JWKS, auth.GET_PROFILES, auth.LIST_REVOKED,
+            auth.REDEEM_TICKET, auth.GET_JWKS, auth.LIST_REVOKED,
             lobby.CREATE_ROOM, lobby.JOIN_ROOM, lobby.JOIN_BY_CODE, lobby.LEAVE_ROOM,
             lobby.ADD_BOT, lobby.GET_ROOM, lobby.LIST_ROOMS, lobby.LIST_PLAYER_ROOMS,
             engine.ACT, engine.GET_VIEW, engine.GET_SEQUENCES, engine.LIST_GAMES,
             engine.LIST_EVENTS,
             economy.GET_BALANCE, economy.LIST_TRANSFERS,
         ),
-        watches=ALL_PUSHES,
+        watches=(
+            auth.SESSION_PUSH, engine.GAME_PUSH, lobby.LOBBY_PUSH, realtime.USER_PUSH,
+            realtime.PRESENCE_PUSH,
+        ),
     ),
     "bot": _Rights(
         "bot", calls=(engine.BOT_ACT, engine.LIST_WAITING_BOTS), watches=(engine.BOT_PUSH,)

@@ -41,6 +41,7 @@ async def client():
 def is_problem(response, status, code):
     assert response.headers["content-type"] == "application/problem+json"
     assert response.headers["x-request-id"] == response.json()["request_id"]
+    assert response.json()["status"] == response.status_code
     return (response.status_code, response.json()["code"]) == (status, code)
 
 

@@ -1,3 +1,4 @@
+import asyncio
 import json
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -7,7 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from shared.contracts.auth import Identity, Role
-from shared.errors import TokenExpired, Unauthorized
+from shared.errors import TokenExpired, Unauthorized, Unavailable
 from shared.tokens import TokenVerifier, sign
 
 NOW = datetime.now(UTC)
@@ -80,9 +81,35 @@ async def test_a_token_of_another_key_or_algorithm_is_refused(key):
             await verifier.verify(token)
 
 
+async def test_everybody_who_waits_for_keys_shares_one_fetch_and_its_failure(key):
+    time, gate, fetches = [0.0], asyncio.Event(), []
+
+    async def fetch():
+        fetches.append(1)
+        await gate.wait()
+        if len(fetches) == 1:
+            raise Unavailable
+        return (public(key, "k1"),)
+
+    verifier = TokenVerifier(fetch, lambda: time[0])
+    token = sign(identity(), key=key, key_id="k1", now=NOW)
+    asking = [asyncio.create_task(verifier.verify(token)) for _ in range(30)]
+    await asyncio.sleep(0)
+    gate.set()
+    outcomes = await asyncio.gather(*asking, return_exceptions=True)
+    assert {type(outcome) for outcome in outcomes} == {Unavailable}
+    with pytest.raises(Unavailable):
+        await verifier.verify(token)
+    assert len(fetches) == 1
+
+    time[0] = 1.5
+
+    assert await verifier.verify(token) == identity()
+
+
 async def test_unknown_key_ids_do_not_hammer_the_key_server(key):
     time = [0.0]
-    server = KeyServer()
+    server = KeyServer(public(Ed25519PrivateKey.generate(), "old"))
     verifier = TokenVerifier(server.fetch, lambda: time[0])
     token = sign(identity(), key=key, key_id="new", now=NOW)
     for _ in range(5):

@@ -115,6 +115,7 @@ def _measure(platform: Platform, load: Load) -> Measured:
         for line in child.stdout:
             message = json.loads(line)
             if message["event"] == "begin":
+                print(f"\nmeasuring {load.seconds:.0f} s …", flush=True)
                 before = {name: usage(pid) for name, pid in pids.items()}
             elif message["event"] == "end":
                 after = {name: usage(pid) for name, pid in pids.items()}

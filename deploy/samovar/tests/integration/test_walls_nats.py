@@ -168,7 +168,7 @@ async def test_the_system_account_is_closed_to_all(intruder: Intruder) -> None:
     [
         (economy.SETTLE.subject, {"game_engine"}),
         (economy.PLACE_HOLD.subject, {"lobby"}),
-        (economy.ADJUST.subject, {"realtime", "operator"}),
+        (economy.ADJUST.subject, {"operator"}),
         (engine.BOT_ACT.subject, {"bot"}),
         (engine.ACT.subject, {"realtime"}),
         (engine.CREATE_GAME.subject, {"lobby"}),

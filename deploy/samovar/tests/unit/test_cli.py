@@ -1,5 +1,7 @@
 """The command line's own promises: help, extensions, one-line errors."""
 
+import os
+import pty
 import sys
 import types
 from pathlib import Path
@@ -7,7 +9,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from samovar import cli
+from samovar import cli, state
 from samovar.errors import StackError
 
 
@@ -50,6 +52,52 @@ def test_nothing_running_is_no_error_for_down(
 
     assert _run(monkeypatch, "down") == 0
     assert capsys.readouterr().out.endswith("nothing runs\n")
+
+
+@pytest.mark.parametrize("command", ["migrate", "bootstrap", "status"])
+def test_a_command_that_needs_running_servers_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    command: str,
+) -> None:
+    monkeypatch.setenv("SAMOVAR_HOME", str(tmp_path))
+
+    assert _run(monkeypatch, command) == 1
+    assert capsys.readouterr().err == (
+        "samovar: Samovar does not run; start it with 'make up' or 'samovar up'\n"
+    )
+
+
+def test_a_data_directory_without_rights_is_one_clear_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("SAMOVAR_HOME", str(tmp_path / "file" / "home"))
+
+    assert _run(monkeypatch, "up") == 1
+
+    printed = capsys.readouterr().err
+    assert printed.startswith("samovar: cannot use the data directory")
+    assert printed.count("\n") == 1
+
+
+def test_a_terminal_that_is_gone_stops_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    ours, theirs = pty.openpty()
+    os.close(ours)
+    rows = [state.ChildState("nats", "here", "ready", 0, None)]
+    stack = state.StackState(state.own_mark(), True, {"edge": 8640}, [], rows)
+    state.write(tmp_path, stack)
+    monkeypatch.setenv("SAMOVAR_HOME", str(tmp_path))
+    with os.fdopen(theirs, "w", buffering=1) as gone:
+        monkeypatch.setattr(sys, "stdout", gone)
+        with pytest.raises(OSError, match="Input/output error"):
+            gone.write("anybody?\n")
+
+        cli._say("stopping …")
+        cli._show(tmp_path)
 
 
 def test_a_commands_module_is_added_when_it_is_called(

@@ -28,6 +28,53 @@ def test_open_directories_can_be_reached_by_everybody() -> None:
     assert postgres_files.can_reach(Path("/usr/not-made-yet"), STRANGER)
 
 
+def test_data_go_elsewhere_where_another_user_cannot_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_files, "_DATA", tmp_path / "var")
+    tmp_path.chmod(0o700)
+
+    elsewhere = postgres_files.data_directory(tmp_path / "postgres", STRANGER)
+
+    assert elsewhere.is_relative_to(tmp_path / "var")
+    assert postgres_files.data_directory(tmp_path / "postgres", None).parent.name == "postgres"
+
+
+def test_data_that_exist_are_never_replaced_by_empty_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_files, "_DATA", tmp_path / "var")
+    monkeypatch.setattr(postgres_files, "can_reach", lambda path, identity: False)
+    elsewhere = postgres_files.data_directory(tmp_path / "postgres", STRANGER)
+    _make_cluster(elsewhere)
+    monkeypatch.setattr(postgres_files, "can_reach", lambda path, identity: True)
+
+    assert postgres_files.data_directory(tmp_path / "postgres", STRANGER) == elsewhere
+
+    _make_cluster(tmp_path / "postgres" / "data")
+    monkeypatch.setattr(postgres_files, "can_reach", lambda path, identity: False)
+    with pytest.raises(StackError, match=f"cannot reach its data in {tmp_path}/postgres/data"):
+        postgres_files.data_directory(tmp_path / "postgres", STRANGER)
+
+
+def _make_cluster(data: Path) -> None:
+    data.mkdir(parents=True)
+    (data / "PG_VERSION").touch()
+
+
+def test_new_folders_can_be_passed_whatever_the_umask(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    umask = os.umask(0o077)
+    try:
+        postgres_files.make_passable(tmp_path / "samovar" / "postgres-1")
+    finally:
+        os.umask(umask)
+
+    assert (tmp_path / "samovar").stat().st_mode & 0o777 == 0o711
+    assert (tmp_path / "samovar" / "postgres-1").stat().st_mode & 0o777 == 0o711
+    assert tmp_path.stat().st_mode & 0o777 == 0o700
+
+
 def test_a_configured_folder_without_programs_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,6 @@
 """Starting, stopping and explaining one child process, with small children of our own."""
 
-import os
+import errno
 import signal
 import subprocess
 import sys
@@ -20,6 +20,7 @@ class Script(Server):
     """A shell script; it is ready when the file ``ready`` exists."""
 
     start_timeout_s = 5.0
+    orphans_timeout_s = 0.1
 
     def __init__(self, directory: Path, text: str) -> None:
         super().__init__("script", directory / "logs" / "script.log", {})
@@ -129,15 +130,56 @@ def test_children_do_not_outlive_a_killed_parent(tmp_path: Path) -> None:
     assert process.wait_gone([child], 5) == []
 
 
-def test_a_log_that_has_grown_too_large_is_set_aside(tmp_path: Path) -> None:
+def test_a_log_that_has_grown_too_large_is_cut_under_its_writer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "LOG_SIZE_MAX_BYTES", 6)
     log = tmp_path / "nats.log"
-    log.touch()
-    os.truncate(log, process.LOG_SIZE_MAX_BYTES + 1)
+    with log.open("ab", buffering=0) as writer:
+        writer.write(b"one\ntwo\nthree\n")
+
+        process.rotate(log)
+        writer.write(b"four\n")
+        process.rotate(log)
+
+    assert log.read_text() == "four\n"
+    assert (tmp_path / "nats.1.log").read_text() == "three\n"
+
+
+def test_a_log_is_cut_even_if_there_is_no_room_for_its_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "LOG_SIZE_MAX_BYTES", 6)
+    log = tmp_path / "nats.log"
+    log.write_text("one\ntwo\nthree\n")
+    (tmp_path / "nats.1.log").symlink_to("/dev/full")
 
     process.rotate(log)
 
-    assert not log.exists()
-    assert (tmp_path / "nats.1.log").exists()
+    assert log.read_text() == ""
+
+
+@pytest.mark.parametrize(
+    ("number", "cause"), [(errno.EAGAIN, "EAGAIN"), (errno.ENOMEM, "there is not enough memory")]
+)
+def test_a_system_without_room_for_a_process_is_an_error_with_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, cause: str
+) -> None:
+    def refuse(*arguments: object, **options: object) -> None:
+        text = "Cannot allocate memory" if number == errno.ENOMEM else "EAGAIN"
+        raise OSError(number, text)
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+
+    with pytest.raises(StackError, match=f"cannot start script: .*{cause}"):
+        Script(tmp_path, "exit").launch()
+
+
+def test_a_log_that_cannot_be_made_is_an_error_with_a_name(tmp_path: Path) -> None:
+    (tmp_path / "logs").touch()
+
+    with pytest.raises(StackError, match="cannot start script: .*logs"):
+        Script(tmp_path, "exit").launch()
 
 
 def test_the_tail_of_a_log_skips_empty_lines(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Hosts the games: durable moves, deadlines, events."""

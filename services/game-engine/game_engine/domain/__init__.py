@@ -1,0 +1,1 @@
+"""What the engine decides, without I/O."""
