@@ -49,6 +49,7 @@ def data_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     pytest's directories are closed to other users. The logs stay among them.
     """
     root = Path(tempfile.mkdtemp(prefix="samovar-test-"))
+    root.chmod(0o711)
     try:
         yield root
     finally:

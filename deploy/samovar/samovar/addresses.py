@@ -49,7 +49,11 @@ class Addresses:
     def bootstrap(self) -> None:
         """Create roles, schemas, the stream and its consumers; idempotent."""
         run(create_roles(self._postgres_admin_url, self.credentials.of("postgres")))
-        run(create_streams(self.nats_url, self.nats_password("bootstrap")))
+        self.create_streams()
+
+    def create_streams(self, timeout_s: float = 20) -> None:
+        """Create the stream and its consumers, which NATS keeps; idempotent."""
+        run(create_streams(self.nats_url, self.nats_password("bootstrap"), timeout_s))
 
     def migrate(self) -> list[str]:
         """Bring every schema to its newest migration; return the services that have some."""

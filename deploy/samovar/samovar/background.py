@@ -1,6 +1,7 @@
 """Runs asynchronous work to its end from ordinary code."""
 
 import asyncio
+import errno
 import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
@@ -28,7 +29,10 @@ def run_blocking(work: Callable[[], T]) -> T:
             errors.append(error)
 
     thread = threading.Thread(target=body, name="samovar-background", daemon=True)
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError as error:  # the system's limit of threads, or its memory
+        raise OSError(errno.EAGAIN, str(error)) from None
     thread.join()
     if errors:
         raise errors[0]

@@ -4,6 +4,7 @@ Commands of other modules are added in ``_EXTENSIONS``: such a module has a ``ty
 ``app``. It is imported only when its command is called (or help is asked for).
 """
 
+import contextlib
 import errno
 import importlib
 import importlib.util
@@ -33,6 +34,9 @@ _EXTENSIONS: Final = {
     "docs": "samovar.docs",
 }
 _DOWN_LIMIT_S: Final = 15.0
+# A terminal that was closed, a full disk, letters the terminal lacks, rich's answer to a broken
+# pipe: none of them may keep the supervisor from its work, its orderly stop least of all.
+_NOBODY_READS: Final = (OSError, ValueError, SystemExit)
 
 app = typer.Typer(
     help="Runs and looks after Samovar.",
@@ -73,7 +77,7 @@ def up(
         for name in state.sweep(root):
             _say(f"ended {name}, left behind by an earlier run")
         platform = Platform(root, table, [name for name in SERVICES if name not in left_out])
-        Supervisor(platform, _say, lambda: _show(root)).run()
+        Supervisor(platform, _say, lambda recorded: _show(root, recorded)).run()
 
 
 @app.command()
@@ -190,17 +194,18 @@ def _detach() -> None:
     if child.poll() is not None or not is_in_time:
         err.print(said or f"samovar: the supervisor did not start (log: {log})", markup=False)
         raise typer.Exit(1)
-    _show(root)
+    _show(root, _recorded())
 
 
-def _show(root: Path) -> None:
-    recorded = _recorded()
-    status.show(out, recorded.children, f"http://{ports.LOOPBACK}:{recorded.ports['edge']}")
-    out.print(f"Logs: {root / 'logs'}. Stop with Ctrl-C or 'samovar down'.", soft_wrap=True)
+def _show(root: Path, recorded: state.StackState) -> None:
+    with contextlib.suppress(*_NOBODY_READS):
+        status.show(out, recorded.children, f"http://{ports.LOOPBACK}:{recorded.ports['edge']}")
+        out.print(f"Logs: {root / 'logs'}. Stop with Ctrl-C or 'samovar down'.", soft_wrap=True)
 
 
 def _say(text: str) -> None:
-    out.print(f"{time.strftime('%H:%M:%S')} {text}", markup=False, soft_wrap=True)
+    with contextlib.suppress(*_NOBODY_READS):
+        print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
 
 
 def _add_extensions(arguments: list[str]) -> None:

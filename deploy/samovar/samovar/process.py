@@ -18,6 +18,7 @@ import psutil
 from samovar.errors import StackError
 
 LOG_SIZE_MAX_BYTES: Final = 10 * 1024 * 1024
+_OLDER_SUFFIX: Final = ".1.log"
 _PR_SET_PDEATHSIG: Final = 1
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
@@ -86,10 +87,28 @@ def _death_wish(death_signal: signal.Signals) -> Callable[[], None] | None:
 
 
 def rotate(log: Path) -> None:
-    """Keep one older copy of a log file that has grown too large."""
-    with contextlib.suppress(FileNotFoundError):
-        if log.stat().st_size > LOG_SIZE_MAX_BYTES:
-            log.replace(log.with_suffix(".1.log"))
+    """Empty a log file that has grown too large; keep its end as one older copy.
+
+    Its writers append, so that they need not know; what they write at this very moment is lost. A
+    log that cannot be cut is no reason not to run.
+    """
+    with contextlib.suppress(OSError):
+        size_bytes = log.stat().st_size
+        if size_bytes <= LOG_SIZE_MAX_BYTES:
+            return
+        try:
+            with log.open("rb") as file, log.with_suffix(_OLDER_SUFFIX).open("wb") as older:
+                file.seek(size_bytes - LOG_SIZE_MAX_BYTES)
+                older.write(file.read(LOG_SIZE_MAX_BYTES))
+        finally:
+            os.truncate(log, 0)  # also on a full disk: above all there
+
+
+def rotate_all(folder: Path) -> None:
+    """Do so with every log of a folder."""
+    for log in folder.glob("*.log"):
+        if not log.name.endswith(_OLDER_SUFFIX):
+            rotate(log)
 
 
 def tail(log: Path, lines: int = 8) -> list[str]:
@@ -108,7 +127,7 @@ def descendants(pid: int) -> list[psutil.Process]:
     """Return all living descendants of a process."""
     try:
         return list(psutil.Process(pid).children(recursive=True))
-    except psutil.Error:
+    except (psutil.Error, OSError):  # OSError: no file descriptor is left to look with
         return []
 
 
@@ -125,12 +144,14 @@ def is_living(process: psutil.Process) -> bool:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
+    except OSError:  # no file descriptor is left to look with
+        return True
 
 
 def kill_all(processes: Sequence[psutil.Process]) -> None:
     """Kill what still lives and wait until the system has ended it."""
     for process in processes:
-        with contextlib.suppress(psutil.Error):
+        with contextlib.suppress(psutil.Error, OSError):
             process.kill()
     wait_gone(processes, 2.0)
 

@@ -1,6 +1,7 @@
 """The status table: what there is, where, and in which state."""
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from samovar import state
@@ -19,7 +20,7 @@ def render(rows: list[state.ChildState]) -> Table:
         colour = _COLOURS.get(row.state, "red")
         restarts = f", restarts: {row.restarts}" if row.restarts else ""
         pid = f" (pid {row.mark.pid}{restarts})" if row.mark else ""
-        table.add_row(row.name, row.place, f"[{colour}]{row.state}[/]{pid}")
+        table.add_row(row.name, row.place, f"[{colour}]{escape(row.state)}[/]{pid}")
     return table
 
 

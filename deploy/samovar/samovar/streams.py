@@ -46,14 +46,14 @@ def consumer_config(durable: str) -> ConsumerConfig:
     )
 
 
-async def create_streams(url: str, password: str) -> None:
+async def create_streams(url: str, password: str, timeout_s: float) -> None:
     """Create or update the stream and every consumer.
 
     Raises:
         StackError: if NATS cannot be reached or refuses.
     """
     try:
-        await asyncio.wait_for(_create(url, password), timeout=20)
+        await asyncio.wait_for(_create(url, password), timeout_s)
     except (NatsError, OSError, TimeoutError) as error:
         raise StackError(f"cannot create the event stream in NATS at {url}: {error!r}") from error
 

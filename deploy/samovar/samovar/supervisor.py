@@ -1,5 +1,6 @@
 """Keeps the whole stack running: start in order, restart what crashes, stop in reverse order."""
 
+import contextlib
 import signal
 import threading
 import time
@@ -9,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from samovar import ports, state
+from samovar import ports, process, state
 from samovar.backoff import Backoff
 from samovar.embedded.caddy import CaddyServer
 from samovar.embedded.server import Server, stop_together
@@ -18,6 +19,9 @@ from samovar.embedded.stack import Infra
 from samovar.errors import StackError
 
 _TICK_S: Final = 0.2
+_LOGS_INTERVAL_S: Final = 60.0
+_STREAMS_RETRY_S: Final = 5.0
+_STREAMS_TIMEOUT_S: Final = 2.0  # a stop may have to wait for it
 # A stop may take ten seconds in all. What edge and services do not need, the servers may use.
 _STOP_TOTAL_S: Final = 9.0
 _STOP_EDGE_S: Final = 1.5
@@ -37,7 +41,7 @@ class Child:
 
     def to_state(self) -> state.ChildState:
         """Return the row of the status table."""
-        running = self.server.running
+        running = self.server.running if self.server.is_alive() else None
         mark = state.mark_of(running.pid) if running is not None else None
         return state.ChildState(
             self.server.name, self.server.place, self.phase, self.restarts, mark
@@ -63,19 +67,25 @@ class Supervisor:
     """One run of ``samovar up``; call ``run`` from the main thread.
 
     ``say`` gets one line for each thing a person should know; ``show`` is called once, when all
-    is ready.
+    is ready. Neither may raise.
     """
 
     def __init__(
-        self, platform: Platform, say: Callable[[str], None], show: Callable[[], None]
+        self,
+        platform: Platform,
+        say: Callable[[str], None],
+        show: Callable[[state.StackState], None],
     ) -> None:
         self._platform = platform
         self._root = platform.infra.root
         self._say = say
         self._show = show
         self._children = [Child(server) for server in platform.in_order]
+        self._mark = state.own_mark()
         self._stop = threading.Event()
         self._is_ready = False
+        self._streams_due_at_s: float | None = None
+        self._logs_due_at_s = 0.0
 
     def run(self) -> None:
         """Start everything, keep it running until a signal comes, stop everything.
@@ -88,7 +98,7 @@ class Supervisor:
         try:
             self._start()
             if not self._stop.is_set():
-                self._show()
+                self._show(self._to_state())
             while not self._stop.wait(_TICK_S):
                 self._tick(time.monotonic())
         finally:
@@ -101,6 +111,7 @@ class Supervisor:
 
     def _start(self) -> None:
         infra = self._platform.infra
+        self._record()  # from now on 'down' finds us
         self._check_ports()
         self._bring_up(infra.servers)
         if self._stop.is_set():
@@ -149,26 +160,40 @@ class Supervisor:
 
     def _tick(self, now_s: float) -> None:
         for child in self._children:
-            if child.next_start_at_s is not None:
-                if now_s >= child.next_start_at_s:
-                    self._restart(child)
-            elif not child.server.is_alive():
-                self._on_crash(child, _how_it_ended(child.server))
-            elif child.phase == "starting":
-                self._check_start(child, now_s)
+            try:
+                self._look_after(child, now_s)
+            except (StackError, OSError) as error:
+                # No process, file or memory is to be had: a trouble of one child, and for a while.
+                with contextlib.suppress(OSError):
+                    child.server.kill()
+                self._on_crash(child, f"could not be started: {error}")
+        self._restore_streams(now_s)
+        if now_s >= self._logs_due_at_s:
+            self._logs_due_at_s = now_s + _LOGS_INTERVAL_S
+            process.rotate_all(self._root / "logs")
+
+    def _look_after(self, child: Child, now_s: float) -> None:
+        if child.next_start_at_s is not None:
+            if now_s >= child.next_start_at_s:
+                self._restart(child)
+        elif not child.server.is_alive():
+            self._on_crash(child, _how_it_ended(child.server))
+        elif child.phase == "starting":
+            self._check_start(child, now_s)
 
     def _restart(self, child: Child) -> None:
         child.restarts += 1
-        try:
-            self._launch(child)
-        except StackError as error:
-            self._on_crash(child, f"could not be started: {error}")
+        child.launched_at_s = time.monotonic()
+        child.server.kill()  # what an attempt that failed may have left
+        self._launch(child)
 
     def _check_start(self, child: Child, now_s: float) -> None:
         if child.server.is_ready():
             child.phase = "ready"
             self._say(f"{child.server.name} is ready again (restart {child.restarts})")
             self._record()
+            if child.server is self._platform.infra.nats:
+                self._streams_due_at_s = now_s
         elif now_s - child.launched_at_s > child.server.start_timeout_s:
             child.server.kill()
             self._on_crash(child, "did not become ready in time")
@@ -178,11 +203,21 @@ class Supervisor:
         delay_s = child.backoff.after_crash(now_s - child.launched_at_s)
         child.next_start_at_s = now_s + delay_s
         child.phase = f"restarting (crashed: {how})"
-        child.server.running = None
         self._say(
             f"{child.server.name} {how}; restarting in {delay_s:g} s (log: {child.server.log})"
         )
         self._record()
+
+    def _restore_streams(self, now_s: float) -> None:
+        """Make the stream and its consumers again: NATS may have come back without its store."""
+        if self._streams_due_at_s is None or now_s < self._streams_due_at_s:
+            return
+        try:
+            self._platform.infra.create_streams(_STREAMS_TIMEOUT_S)
+            self._streams_due_at_s = None
+        except (StackError, OSError) as error:
+            self._streams_due_at_s = now_s + _STREAMS_RETRY_S
+            self._say(f"{error}; trying again in {_STREAMS_RETRY_S:g} s")
 
     # Stop
 
@@ -195,16 +230,18 @@ class Supervisor:
         stop_together(servers, deadline - time.monotonic())
         state.clear(self._root)
 
-    def _record(self) -> None:
-        recorded = state.StackState(
-            supervisor=state.own_mark(),
+    def _to_state(self) -> state.StackState:
+        return state.StackState(
+            supervisor=self._mark,
             is_ready=self._is_ready,
             ports=self._platform.port_table,
             services=[service.name for service in self._platform.services],
             children=[child.to_state() for child in self._children],
         )
+
+    def _record(self) -> None:
         try:
-            state.write(self._root, recorded)
+            state.write(self._root, self._to_state())
         except OSError as error:
             # A full disk is no reason to stop what still runs.
             self._say(f"cannot record the state: {error.strerror}")

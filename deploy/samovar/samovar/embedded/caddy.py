@@ -66,7 +66,7 @@ class CaddyServer(Server):
         try:
             connection.request("GET", "/healthz")
             return connection.getresponse().status == 200
-        except OSError:
+        except (OSError, http.client.HTTPException):
             return False
         finally:
             connection.close()

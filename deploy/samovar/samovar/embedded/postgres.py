@@ -13,7 +13,13 @@ import asyncpg
 from typing_extensions import override
 
 from samovar.background import run
-from samovar.embedded.postgres_files import PostgresFiles, locate, version_of
+from samovar.embedded.postgres_files import (
+    PostgresFiles,
+    locate,
+    make_passable,
+    require_reach,
+    version_of,
+)
 from samovar.embedded.server import Server
 from samovar.errors import StackError
 from samovar.ports import LOOPBACK
@@ -107,27 +113,28 @@ class PostgresServer(Server):
     async def _answers(self) -> bool:
         try:
             connection = await asyncpg.connect(self.admin_url, timeout=2)
-        except (TimeoutError, OSError, asyncpg.CannotConnectNowError):
-            return False
+            try:
+                return bool(await connection.fetchval("select 1", timeout=1) == 1)
+            finally:
+                await connection.close(timeout=1)
         except asyncpg.InvalidPasswordError:
             raise StackError(
                 f"PostgreSQL refuses the stored password: the data in {self.files.data} and the "
                 "secrets do not belong together"
             ) from None
-        try:
-            return bool(await connection.fetchval("select 1", timeout=2) == 1)
-        finally:
-            await connection.close(timeout=2)
+        except (TimeoutError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            return False  # not listening, recovering, full, or ending under our question
 
     def _initialise(self) -> None:
         """Run ``initdb`` beside the final place and move it there: half a cluster is never used."""
         parent, draft = self.files.data.parent, self.files.data.with_name("data.new")
-        parent.mkdir(parents=True, exist_ok=True)
+        make_passable(parent)
         shutil.rmtree(draft, ignore_errors=True)
         shutil.rmtree(self.files.data, ignore_errors=True)
         draft.mkdir(mode=0o700)
         self._own(parent)
         self._own(draft)
+        require_reach(draft, self.files.identity)
         password_file = parent / f"admin-{secrets.token_hex(4)}"
         try:
             password_file.touch(mode=0o600)

@@ -36,7 +36,7 @@ def locate(directory: Path) -> PostgresFiles:
     """
     identity = _unprivileged() if os.geteuid() == 0 else None
     return PostgresFiles(
-        bin=_programs(identity), data=_data_directory(directory, identity), identity=identity
+        bin=_programs(identity), data=data_directory(directory, identity), identity=identity
     )
 
 
@@ -113,12 +113,45 @@ def _make_public(tree: Path) -> None:
             path.chmod(0o755 if path.stat().st_mode & stat.S_IXUSR else 0o644)
 
 
-def _data_directory(directory: Path, identity: Identity | None) -> Path:
-    if identity is None or can_reach(directory.parent, identity):
-        return directory / "data"
+def data_directory(directory: Path, identity: Identity | None) -> Path:
+    """Return where the data are, or shall be: in ``directory`` if the user can get there.
+
+    Raises:
+        StackError: if there are data that the user cannot reach. An empty database elsewhere in
+            their place would look like a loss.
+    """
+    ours = directory / "data"
+    if identity is None:
+        return ours
     # The same project must find its data again: the name follows from its path.
     mark = hashlib.sha256(str(directory).encode()).hexdigest()[:12]
-    return _DATA / f"postgres-{mark}" / "data"
+    elsewhere = _DATA / f"postgres-{mark}" / "data"
+    for data in (ours, elsewhere):
+        if (data / "PG_VERSION").exists():
+            require_reach(data, identity)
+            return data
+    return ours if can_reach(directory.parent, identity) else elsewhere
+
+
+def make_passable(folder: Path) -> None:
+    """Make a folder, and those above it that do not exist, so that every user may pass them."""
+    for each in reversed((folder, *folder.parents)):
+        if not each.exists():
+            each.mkdir()
+            each.chmod(0o711)  # whatever the umask
+
+
+def require_reach(data: Path, identity: Identity | None) -> None:
+    """Check that the user can get to the data.
+
+    Raises:
+        StackError: with the remedy.
+    """
+    if identity is not None and not can_reach(data, identity):
+        raise StackError(
+            f"the user PostgreSQL runs as cannot reach its data in {data}: let others pass the "
+            "directories above it ('chmod o+x')"
+        )
 
 
 def can_reach(path: Path, identity: Identity) -> bool:

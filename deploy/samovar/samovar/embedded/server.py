@@ -33,6 +33,7 @@ class Server(ABC):
     start_timeout_s: ClassVar[float] = 30.0
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
     death_signal: ClassVar[signal.Signals] = signal.SIGKILL
+    orphans_timeout_s: ClassVar[float] = 3.0
 
     def __init__(self, name: str, log: Path, ports: Mapping[str, int]) -> None:
         """``ports`` maps the names of the port table to the ports this server listens on."""
@@ -71,20 +72,26 @@ class Server(ABC):
         return None
 
     def launch(self) -> None:
-        """Start the process without waiting until it is ready."""
+        """Start the process without waiting until it is ready.
+
+        Raises:
+            StackError: whatever the cause; nothing was started then.
+        """
         for name, port in self.ports.items():
             check_port(name, port)
         try:
             self.prepare()
-        except OSError as error:
-            raise StackError(f"{self.name} cannot be prepared: {error}") from None
-        self.running = process.spawn(
-            self.command(),
-            self.log,
-            env=self.env(),
-            identity=self.identity(),
-            death_signal=self.death_signal,
-        )
+            self.running = process.spawn(
+                self.command(),
+                self.log,
+                env=self.env(),
+                identity=self.identity(),
+                death_signal=self.death_signal,
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            cause = _cause_in(str(error))
+            details = f"{cause}: {error}" if cause else str(error)
+            raise StackError(f"cannot start {self.name}: {details}") from None
 
     def wait_ready(self, is_cancelled: Callable[[], bool] = lambda: False) -> None:
         """Wait until the server answers, or the caller has lost interest.
@@ -121,20 +128,24 @@ class Server(ABC):
         """Kill as a crash would (SIGKILL); returns when the process and its children are gone."""
         if self.running is None:
             return
-        family = process.descendants(self.running.pid)
+        # The number of a process that has ended may be another's by now.
+        family = process.descendants(self.running.pid) if self.is_alive() else []
         self.running.kill()
         self.running.wait()
         # Orphans of a killed server end by themselves; a new one could not start beside them.
-        process.kill_all(process.wait_gone(family, 3.0))
+        process.kill_all(process.wait_gone(family, self.orphans_timeout_s))
         self.running = None
 
     def _explain(self, what: str) -> str:
         lines = process.tail(self.log)
-        text = "\n".join(lines).lower()
-        cause = next((meaning for words, meaning in _CAUSES if words in text), None)
+        cause = _cause_in("\n".join(lines))
         if cause is None and lines:
             cause = lines[-1][:300]
         return f"{what}: {cause or 'it wrote nothing'} (log: {self.log})"
+
+
+def _cause_in(text: str) -> str | None:
+    return next((meaning for words, meaning in _CAUSES if words in text.lower()), None)
 
 
 def stop_together(servers: Sequence[Server], timeout_s: float) -> None:
@@ -142,10 +153,9 @@ def stop_together(servers: Sequence[Server], timeout_s: float) -> None:
     deadline = time.monotonic() + timeout_s
     family: list[psutil.Process] = []
     for server in servers:
-        if server.running is not None:
+        if server.running is not None and server.is_alive():
             family += process.descendants(server.running.pid)
-            if server.is_alive():
-                server.running.send_signal(server.stop_signal)
+            server.running.send_signal(server.stop_signal)
     process.wait_until(
         lambda: not any(server.is_alive() for server in servers), deadline - time.monotonic()
     )

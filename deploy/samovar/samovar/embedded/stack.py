@@ -67,9 +67,11 @@ class Infra(Addresses):
             StackError: if there is no right to it, or its disk is full.
         """
         try:
-            root.mkdir(parents=True, exist_ok=True)
-            # PostgreSQL's own user must pass through; what is secret has a mode of its own.
-            root.chmod(0o711)
+            if not root.exists():
+                # PostgreSQL's own user must pass through; what is secret has a mode of its own. A
+                # directory that was there is somebody's, who chose its mode.
+                root.mkdir(parents=True)
+                root.chmod(0o711)
             (root / "logs").mkdir(mode=0o700, exist_ok=True)
             free = shutil.disk_usage(root).free
         except OSError as error:

@@ -1,5 +1,6 @@
 """The command line's own promises: help, extensions, one-line errors."""
 
+import contextlib
 import os
 import pty
 import sys
@@ -88,16 +89,18 @@ def test_a_terminal_that_is_gone_stops_nothing(
     ours, theirs = pty.openpty()
     os.close(ours)
     rows = [state.ChildState("nats", "here", "ready", 0, None)]
-    stack = state.StackState(state.own_mark(), True, {"edge": 8640}, [], rows)
-    state.write(tmp_path, stack)
-    monkeypatch.setenv("SAMOVAR_HOME", str(tmp_path))
-    with os.fdopen(theirs, "w", buffering=1) as gone:
-        monkeypatch.setattr(sys, "stdout", gone)
-        with pytest.raises(OSError, match="Input/output error"):
-            gone.write("anybody?\n")
+    recorded = state.StackState(state.own_mark(), True, {"edge": 8640}, [], rows)
+    gone = os.fdopen(theirs, "w")
+    monkeypatch.setattr(sys, "stdout", gone)
+    with pytest.raises(OSError, match="Input/output error"):
+        print("anybody?", flush=True)
 
-        cli._say("stopping …")
-        cli._show(tmp_path)
+    cli._say("stopping …")
+    cli._show(tmp_path, recorded)
+
+    monkeypatch.undo()
+    with contextlib.suppress(OSError):
+        gone.close()
 
 
 def test_a_commands_module_is_added_when_it_is_called(

@@ -8,9 +8,10 @@ from typing import cast
 import pytest
 from typing_extensions import override
 
-from samovar import process
+from samovar import process, state
 from samovar.embedded.server import Server
 from samovar.errors import StackError
+from samovar.ports import free_port
 from samovar.supervisor import Platform, Supervisor
 
 
@@ -18,7 +19,7 @@ class Sleeper(Server):
     """A child that does nothing; tests make its preparation or its readiness fail."""
 
     def __init__(self, name: str, root: Path) -> None:
-        super().__init__(name, root / "logs" / f"{name}.log", {})
+        super().__init__(name, root / "logs" / f"{name}.log", {name: free_port()})
         self.failures: list[Exception] = []
         self.readiness_failures: list[Exception] = []
 
@@ -71,7 +72,7 @@ class Run:
     def __init__(self, children: Children) -> None:
         self.children = children
         self.said: list[str] = []
-        self.supervisor = Supervisor(cast(Platform, children), self.said.append, lambda: None)
+        self.supervisor = Supervisor(cast(Platform, children), self.said.append, lambda _: None)
         self._now_s = 0.0
         self.supervisor._start()
 
@@ -161,20 +162,17 @@ def test_logs_are_cut_while_their_writers_run(run: Run, monkeypatch: pytest.Monk
     assert log.with_name("nats.1.log").read_text() == "to be cut\n"
 
 
-def test_the_state_is_on_disk_before_the_first_child_starts(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_state_is_on_disk_before_anything_is_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recorded: list[bool] = []
-    children = Children(tmp_path / "other")
-    (tmp_path / "other" / "logs").mkdir(parents=True)
-    state = tmp_path / "other" / "state.json"
-    monkeypatch.setattr(children.nats, "prepare", lambda: recorded.append(state.exists()))
-    supervisor = Supervisor(cast(Platform, children), run.said.append, lambda: None)
-    monkeypatch.setattr(supervisor, "_check_ports", lambda: recorded.append(state.exists()))
+    (tmp_path / "logs").mkdir()
+    recorded: list[state.StackState | None] = []
+    supervisor = Supervisor(cast(Platform, Children(tmp_path)), print, lambda _: None)
+    monkeypatch.setattr(supervisor, "_check_ports", lambda: recorded.append(state.read(tmp_path)))
 
     try:
         supervisor._start()
     finally:
         supervisor._stop_all()
 
-    assert recorded == [True, True]
+    assert [each.supervisor for each in recorded if each is not None] == [state.own_mark()]

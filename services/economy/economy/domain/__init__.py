@@ -1,0 +1,1 @@
+"""Transfers and payouts: pure, without clock, randomness or I/O."""

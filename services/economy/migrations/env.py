@@ -1,0 +1,3 @@
+from shared.migrations import run_env
+
+run_env("economy")
