@@ -28,6 +28,7 @@ Q = TypeVar("Q", bound=Message | msgspec.Struct)
 
 BATCH = 50
 POLL_S = 0.5
+LINGER_S = 0.02  # messages of one moment leave with one claim
 CLAIM_S = 15
 BACKOFF_MAX_S = 10.0
 HOUSEKEEPING_S = 5.0
@@ -102,10 +103,16 @@ class Relay:
         while not stop.is_set():
             wakeup.clear()
             rows = await self._claim(kind)
-            await asyncio.gather(*(self._deliver(row, attempts) for row, attempts in rows))
+            if rows:
+                sent = await asyncio.gather(
+                    *(self._deliver(row, attempts) for row, attempts in rows)
+                )
+                ids = [row.id for (row, _), is_sent in zip(rows, sent, strict=True) if is_sent]
+                await self._db.run(lambda tx: _delete(tx, ids))  # noqa: B023  # awaited here
             if len(rows) < BATCH:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(wakeup.wait(), POLL_S)
+                await asyncio.sleep(LINGER_S)
 
     async def _claim(self, kind: str) -> list[tuple[OutboxRow, int]]:
         async def claim(tx: Tx) -> Any:
@@ -135,7 +142,8 @@ class Relay:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), HOUSEKEEPING_S)
 
-    async def _deliver(self, row: OutboxRow, attempts: int) -> None:
+    async def _deliver(self, row: OutboxRow, attempts: int) -> bool:
+        """Send one message; true if it was taken, false if it is postponed or buried."""
         name = row.subject.split(".")[3]
         try:
             if row.kind == "event":
@@ -156,7 +164,8 @@ class Relay:
             await self._postpone(row, attempts, error)
         else:
             metrics.OUTBOX_SENT.labels(name).inc()
-            await self._db.run(lambda tx: _delete(tx, row))
+            return True
+        return False
 
     async def _publish(self, row: OutboxRow) -> None:
         try:
@@ -197,13 +206,13 @@ class Relay:
 
         async def move(tx: Tx) -> None:
             await bury(tx, row, "outbox", error, attempts)
-            await _delete(tx, row)
+            await _delete(tx, [row.id])
 
         await self._db.run(move)
 
 
-async def _delete(tx: Tx, row: OutboxRow) -> None:
-    await tx.execute(text("delete from outbox where id = :id"), {"id": row.id})
+async def _delete(tx: Tx, ids: list[UUID]) -> None:
+    await tx.execute(text("delete from outbox where id = any(:ids)"), {"ids": ids})
 
 
 async def _measure(tx: Tx) -> tuple[float | None, int]:
