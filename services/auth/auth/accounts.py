@@ -133,7 +133,7 @@ async def log_in(parts: Parts, origin: Origin, email: str, password: str) -> Gra
         email_key = emails.parse(email).key
     except InvalidRequest as error:
         raise InvalidCredentials from error  # nobody has such an address, which is no secret
-    await parts.limits.login_to(email_key)
+    await parts.limits.login_to(email_key, origin.address)
     found = await parts.db.run(lambda tx: store.find_credentials(tx, email_key))
     player_id, encoded = found or (None, None)
     fits = await parts.hasher.verify(password, encoded)

@@ -9,6 +9,7 @@ from auth.parts import Parts
 from shared.db import Tx
 
 FLUSH_TIMEOUT_S = 5
+PURGE_BATCHES = 20  # of each table in one tick, so that a backlog does not hold up the news
 
 Purge = Callable[[Tx, datetime], Awaitable[int]]
 
@@ -43,12 +44,13 @@ class Sweeper:
         await parts.db.run(lambda tx: session_store.mark_announced(tx, session_ids, now))
 
     async def purge(self) -> None:
-        """Delete dead sessions, expired tokens and old idempotency keys."""
+        """Delete expired tokens, old idempotency keys and dead sessions, a bounded number."""
         now = self._parts.now()
-        await self._purge(store.purge_sessions, now - self._parts.retention)
         await self._purge(store.purge_refresh_tokens, now - self._parts.retention)
         await self._purge(store.purge_keys, now - self._parts.idempotency_ttl)
+        await self._purge(store.purge_sessions, now - self._parts.retention)
 
     async def _purge(self, purge: Purge, before: datetime) -> None:
-        while await self._parts.db.run(lambda tx: purge(tx, before)) == store.PURGE_BATCH:
-            pass
+        for _ in range(PURGE_BATCHES):
+            if await self._parts.db.run(lambda tx: purge(tx, before)) < store.PURGE_BATCH:
+                return

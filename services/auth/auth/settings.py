@@ -29,11 +29,13 @@ class Settings(ServiceSettings):
     hash_threads: int = Field(2, ge=1)
     hash_queue: int = Field(64, ge=0)  # more waiting hashes are refused with ERR_UNAVAILABLE
 
-    signups_per_minute: int = Field(10, ge=1)  # per address, like the next three
+    signups_per_minute: int = Field(10, ge=1)  # per address, like the next four
     logins_per_minute: int = Field(20, ge=1)
     guests_per_minute: int = Field(10, ge=1)
     refreshes_per_minute: int = Field(120, ge=1)
     logins_per_email_per_minute: int = Field(10, ge=1)
+    # Loose, because who uses it up locks the owner of the e-mail out: that must take a crowd.
+    logins_per_email_everywhere_per_minute: int = Field(300, ge=1)
     tickets_per_minute: int = Field(60, ge=1)  # per player
 
     @property

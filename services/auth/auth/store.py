@@ -150,27 +150,38 @@ async def claim_key(
 # --- purge ----------------------------------------------------------------------------------------
 
 
-async def purge_sessions(tx: Tx, expired_before: datetime) -> int:
-    """Delete one batch of dead sessions with their tokens and keys; return how many."""
-    return await _purge(tx, "session", "id", "expires_at", expired_before)
-
-
 async def purge_refresh_tokens(tx: Tx, expired_before: datetime) -> int:
-    """Delete one batch of expired tokens of sessions that live on; return how many."""
-    return await _purge(tx, "refresh_token", "hash", "expires_at", expired_before)
+    """Delete one batch of expired tokens; return how many."""
+    expired = "expires_at < :before order by expires_at"
+    return await _purge(tx, "refresh_token", "hash", expired, expired_before)
+
+
+async def purge_sessions(tx: Tx, expired_before: datetime) -> int:
+    """Delete one batch of dead sessions that have no tokens left; return how many.
+
+    No token outlives its session, so the purge of tokens makes way. To delete them together
+    would make one statement as long as the sessions were busy.
+    """
+    expired = """
+      expires_at < :before
+      and not exists (select from refresh_token where session_id = session.id)
+      order by expires_at
+    """
+    return await _purge(tx, "session", "id", expired, expired_before)
 
 
 async def purge_keys(tx: Tx, created_before: datetime) -> int:
     """Delete one batch of old idempotency keys; return how many."""
-    return await _purge(tx, "idempotency_key", "hash", "created_at", created_before)
+    old = "created_at < :before order by created_at"
+    return await _purge(tx, "idempotency_key", "hash", old, created_before)
 
 
-async def _purge(tx: Tx, table: str, key: str, column: str, before: datetime) -> int:
+async def _purge(tx: Tx, table: str, key: str, which: str, before: datetime) -> int:
     result = await tx.execute(
         text(f"""
             delete from {table} where {key} in (
-              select {key} from {table} where {column} < :before order by {column} limit :batch)
-        """),  # noqa: S608  # names from the three functions above
+              select {key} from {table} where {which} limit :batch)
+        """),  # noqa: S608  # words from the three functions above
         {"before": before, "batch": PURGE_BATCH},
     )
     return result.rowcount

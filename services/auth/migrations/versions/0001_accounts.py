@@ -52,7 +52,8 @@ TABLES = (
     """
     create table refresh_token (
       hash bytea primary key check (octet_length(hash) = 32),
-      session_id uuid not null references session (id) on delete cascade,
+      -- No cascade: the purge deletes tokens in batches, and their session after them.
+      session_id uuid not null references session (id),
       issued_at timestamptz not null,
       expires_at timestamptz not null check (expires_at > issued_at),
       replaced_at timestamptz

@@ -11,10 +11,10 @@ import jwt
 import pytest
 
 from samovar.addresses import Addresses
-from samovar.embedded.service import ServiceProcess
 from shared.bus import Bus
 from shared.contracts.auth import SESSION_PUSH
 from shared.ids import new_id
+from tests.forked import ForkedService
 
 Json = dict[str, Any]
 SignUp = Callable[..., Awaitable[Json]]
@@ -29,30 +29,33 @@ FAST: dict[str, str | int | float] = {
     "ARGON2_PARALLELISM": 1,
     **{
         f"{what}_PER_MINUTE": 1_000_000
-        for what in ("SIGNUPS", "LOGINS", "GUESTS", "REFRESHES", "LOGINS_PER_EMAIL", "TICKETS")
+        for what in (
+            "SIGNUPS", "LOGINS", "GUESTS", "REFRESHES", "LOGINS_PER_EMAIL",
+            "LOGINS_PER_EMAIL_EVERYWHERE", "TICKETS",
+        )
     },
-}
+}  # fmt: skip
 
 
-def url_of(process: ServiceProcess) -> str:
+def url_of(process: ForkedService) -> str:
     return f"http://127.0.0.1:{process.ports['auth.http']}"
 
 
 @pytest.fixture(scope="session")
-def auth_process(infra: Addresses) -> Iterator[ServiceProcess]:
-    process = infra.service("auth", 1, **FAST)
+def auth_process(infra: Addresses) -> Iterator[ForkedService]:
+    process = ForkedService(infra, "auth", 1, **FAST)
     process.start()
     yield process
     process.stop()
 
 
 @pytest.fixture(scope="session")
-def start_auth(infra: Addresses) -> Iterator[Callable[..., ServiceProcess]]:
+def start_auth(infra: Addresses) -> Iterator[Callable[..., ForkedService]]:
     """Start one more replica with other settings."""
-    started: list[ServiceProcess] = []
+    started: list[ForkedService] = []
 
-    def start(**overrides: str | float) -> ServiceProcess:
-        process = infra.service("auth", 2 + len(started), **{**FAST, **overrides})
+    def start(**overrides: str | float) -> ForkedService:
+        process = ForkedService(infra, "auth", 2 + len(started), **{**FAST, **overrides})
         process.start()
         started.append(process)
         return process
@@ -63,17 +66,17 @@ def start_auth(infra: Addresses) -> Iterator[Callable[..., ServiceProcess]]:
 
 
 @pytest.fixture
-async def api(auth_process: ServiceProcess) -> AsyncIterator[httpx.AsyncClient]:
+async def api(auth_process: ForkedService) -> AsyncIterator[httpx.AsyncClient]:
     async with httpx.AsyncClient(base_url=url_of(auth_process), timeout=20) as client:
         yield client
 
 
 @pytest.fixture
-async def client_of() -> AsyncIterator[Callable[[ServiceProcess], httpx.AsyncClient]]:
+async def client_of() -> AsyncIterator[Callable[[ForkedService], httpx.AsyncClient]]:
     """Make clients of other replicas."""
     clients: list[httpx.AsyncClient] = []
 
-    def make(process: ServiceProcess) -> httpx.AsyncClient:
+    def make(process: ForkedService) -> httpx.AsyncClient:
         clients.append(httpx.AsyncClient(base_url=url_of(process), timeout=20))
         return clients[-1]
 

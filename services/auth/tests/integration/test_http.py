@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from samovar.embedded.service import ServiceProcess
+from tests.forked import ForkedService
 
 Json = dict[str, Any]
 SignUp = Callable[..., Awaitable[Json]]
@@ -47,7 +47,7 @@ async def test_a_large_body_is_refused(api: httpx.AsyncClient) -> None:
 
 
 async def test_logs_name_no_person_and_no_secret(
-    api: httpx.AsyncClient, sign_up: SignUp, auth_process: ServiceProcess
+    api: httpx.AsyncClient, sign_up: SignUp, auth_process: ForkedService
 ) -> None:
     bob = await sign_up(password="a very private phrase")
     await api.post("/v1/auth/login", json={"email": bob["email"], "password": "another phrase"})

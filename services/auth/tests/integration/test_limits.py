@@ -5,25 +5,26 @@ from typing import Any
 import httpx
 import pytest
 
-from samovar.embedded.service import ServiceProcess
 from shared.ids import new_id
+from tests.forked import ForkedService
 
 Json = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def limited_process(start_auth: Callable[..., ServiceProcess]) -> ServiceProcess:
+def limited_process(start_auth: Callable[..., ForkedService]) -> ForkedService:
     """A replica with small limits."""
     return start_auth(
         SIGNUPS_PER_MINUTE=2, LOGINS_PER_MINUTE=4, GUESTS_PER_MINUTE=2, REFRESHES_PER_MINUTE=2,
-        LOGINS_PER_EMAIL_PER_MINUTE=2, TICKETS_PER_MINUTE=2,
+        LOGINS_PER_EMAIL_PER_MINUTE=2, LOGINS_PER_EMAIL_EVERYWHERE_PER_MINUTE=5,
+        TICKETS_PER_MINUTE=2,
     )  # fmt: skip
 
 
 @pytest.fixture
 def limited(
-    limited_process: ServiceProcess,
-    client_of: Callable[[ServiceProcess], httpx.AsyncClient],
+    limited_process: ForkedService,
+    client_of: Callable[[ForkedService], httpx.AsyncClient],
 ) -> httpx.AsyncClient:
     return client_of(limited_process)
 
@@ -52,16 +53,46 @@ async def test_each_address_has_its_own_limits(limited: httpx.AsyncClient) -> No
         assert other.status_code != 429
 
 
-async def test_guessing_at_one_email_is_limited_from_all_addresses(
+async def guess(limited: httpx.AsyncClient, email: str, address: dict[str, str]) -> int:
+    body = {"email": email, "password": "a guess"}
+    return (await limited.post("/v1/auth/login", json=body, headers=address)).status_code
+
+
+async def test_guessing_at_one_email_from_one_address_is_limited(
     limited: httpx.AsyncClient,
 ) -> None:
-    body = {"email": f"{new_id()}@example.com", "password": "a guess"}
+    email, here = f"{new_id()}@example.com", some_address()
 
-    replies = [
-        await limited.post("/v1/auth/login", json=body, headers=some_address()) for _ in range(3)
-    ]
+    assert [await guess(limited, email, here) for _ in range(3)] == [401, 401, 429]
 
-    assert [reply.status_code for reply in replies] == [401, 401, 429]
+
+async def test_somebody_elses_guesses_do_not_lock_the_owner_out(
+    limited: httpx.AsyncClient,
+) -> None:
+    owner = person()
+    await limited.post("/v1/auth/signup", json=owner, headers=some_address())
+    elsewhere = some_address()
+    # What one address is refused does not count for the others.
+    guesses = [await guess(limited, owner["email"], elsewhere) for _ in range(4)]
+
+    reply = await limited.post(
+        "/v1/auth/login",
+        json={"email": owner["email"], "password": owner["password"]},
+        headers=some_address(),
+    )
+
+    assert guesses == [401, 401, 429, 429]
+    assert reply.status_code == 200
+
+
+async def test_guessing_at_one_email_from_many_addresses_is_limited_in_the_end(
+    limited: httpx.AsyncClient,
+) -> None:
+    email = f"{new_id()}@example.com"
+
+    replies = [await guess(limited, email, some_address()) for _ in range(6)]
+
+    assert replies == [*[401] * 5, 429]
 
 
 async def test_guessing_at_many_emails_is_limited_by_address(limited: httpx.AsyncClient) -> None:

@@ -115,14 +115,18 @@ async def test_another_session_of_the_same_player_lives_on(
     assert (await refresh(api, other.json()["refresh_token"])).status_code == 200
 
 
-@pytest.mark.parametrize("days", [31, 91])
+@pytest.mark.parametrize("pauses", [[31], [29, 29, 29, 4]], ids=["unused", "always used"])
 async def test_an_old_token_and_an_old_session_expire(
-    api: httpx.AsyncClient, sign_up: SignUp, admin: Admin, days: int
+    api: httpx.AsyncClient, sign_up: SignUp, admin: Admin, pauses: list[int]
 ) -> None:
     bob = await sign_up()
-    await let_pass(admin, bob["session_id"], days * 86_400)
+    token = bob["refresh_token"]
+    for days in pauses[:-1]:
+        await let_pass(admin, bob["session_id"], days * 86_400)
+        token = (await refresh(api, token)).json()["refresh_token"]
+    await let_pass(admin, bob["session_id"], pauses[-1] * 86_400)
 
-    reply = await refresh(api, bob["refresh_token"])
+    reply = await refresh(api, token)
 
     assert (reply.status_code, reply.json()["code"]) == (401, "ERR_TOKEN_EXPIRED")
 

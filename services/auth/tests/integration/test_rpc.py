@@ -113,11 +113,12 @@ async def test_access_tokens_verify_offline_with_the_published_keys(
     assert "max-age" in published.headers["cache-control"]
 
 
-async def test_profiles_of_unknown_ids_are_left_out(sign_up: SignUp, realtime: Bus) -> None:
+async def test_profiles_of_unknown_ids_are_left_out(sign_up: SignUp, connect_bus: Connect) -> None:
+    lobby = await connect_bus("lobby")
     bob = await sign_up(nickname="Bob")
     player_id = UUID(bob["player"]["player_id"])
 
-    found = await realtime.call(
+    found = await lobby.call(
         contract.GET_PROFILES, contract.GetProfiles(player_ids=(player_id, new_id(), player_id))
     )
 

@@ -5,8 +5,8 @@ from uuid import UUID
 import httpx
 import pytest
 
-from samovar.embedded.service import ServiceProcess
 from shared.ids import new_id
+from tests.forked import ForkedService
 
 Json = dict[str, Any]
 SignUp = Callable[..., Awaitable[Json]]
@@ -106,8 +106,8 @@ async def test_nothing_opens_without_a_token(
 
 async def test_an_expired_access_token_is_told_apart(
     sign_up: SignUp,
-    start_auth: Callable[..., ServiceProcess],
-    client_of: Callable[[ServiceProcess], httpx.AsyncClient],
+    start_auth: Callable[..., ForkedService],
+    client_of: Callable[[ForkedService], httpx.AsyncClient],
     eventually: Callable[[Callable[[], Awaitable[bool]]], Awaitable[None]],
 ) -> None:
     bob = await sign_up()
@@ -125,8 +125,8 @@ async def test_an_expired_access_token_is_told_apart(
 async def test_a_death_between_commit_and_push_is_made_up_for(
     sign_up: SignUp,
     gateway: Gateway,
-    start_auth: Callable[..., ServiceProcess],
-    client_of: Callable[[ServiceProcess], httpx.AsyncClient],
+    start_auth: Callable[..., ForkedService],
+    client_of: Callable[[ForkedService], httpx.AsyncClient],
     eventually: Callable[[Callable[[], Awaitable[bool]]], Awaitable[None]],
 ) -> None:
     bob = await sign_up()
