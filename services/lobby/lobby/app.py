@@ -23,7 +23,7 @@ async def compose(service: Service) -> None:
     if not isinstance(settings, Settings):
         raise TypeError("the lobby needs its own settings")
     db = await service.database(MIGRATIONS)
-    partners = Partners(service.bus, settings.hold_attempt_s)
+    partners = Partners(service.bus, settings.hold_attempt_s, settings.call_attempt_s)
     notices = Notices(service.bus)
     orchestrator = Orchestrator(db, partners, notices, settings.limits)
     starter = Starter(orchestrator)

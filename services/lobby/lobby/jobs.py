@@ -18,9 +18,9 @@ START_QUEUE = 256
 START_ATTEMPTS = 3  # then the sweeper goes on
 SWEEP_WORKERS = 16  # a partner that hangs must not hold up the other rooms
 
-PURGE_INTERVAL_S = 3600.0
+PURGE_INTERVAL_S = 60.0
+PURGE_BATCHES = 50  # in one tick
 REQUESTS_KEPT = timedelta(days=1)
-INBOX_KEPT = timedelta(days=8)  # the stream keeps facts for seven
 
 log = structlog.get_logger()
 
@@ -85,5 +85,8 @@ class Sweeper:
         await asyncio.gather(*(recover(room_id) for room_id in room_ids))
 
     async def purge(self) -> None:
-        """Forget requests and receipts that nobody repeats any more."""
-        await self._db.run(lambda tx: journal.purge(tx, REQUESTS_KEPT, INBOX_KEPT))
+        """Forget requests that nobody repeats any more, a bounded number."""
+        for _ in range(PURGE_BATCHES):
+            count = await self._db.run(lambda tx: journal.purge_requests(tx, REQUESTS_KEPT))
+            if count < journal.PURGE_BATCH:
+                return

@@ -11,6 +11,7 @@ from shared.ids import RoomId, new_id
 
 TAKEN = "taken"
 CLAIM_LIMIT = 200
+PURGE_BATCH = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,16 +134,15 @@ async def insert_recovery(tx: Tx, room_id: UUID, crash_row: str, action: str) ->
     )
 
 
-async def purge(tx: Tx, requests_after: timedelta, inbox_after: timedelta) -> None:
-    """Forget requests that nobody repeats any more and facts the stream has dropped."""
-    for table, column, age in (
-        ("join_request", "created_at", requests_after),
-        ("inbox", "received_at", inbox_after),
-    ):
-        await tx.execute(
-            text(f"""
-                delete from {table}
-                where {column} < clock_timestamp() - make_interval(secs => :age_s)
-            """),  # noqa: S608  # names from the lines above
-            {"age_s": age.total_seconds()},
-        )
+async def purge_requests(tx: Tx, age: timedelta) -> int:
+    """Forget one batch of requests that nobody repeats any more; return how many."""
+    result = await tx.execute(
+        text("""
+            delete from join_request where (player_id, request_id) in (
+              select player_id, request_id from join_request
+              where created_at < now() - make_interval(secs => :age_s)
+              order by created_at limit :batch)
+        """),
+        {"age_s": age.total_seconds(), "batch": PURGE_BATCH},
+    )
+    return result.rowcount

@@ -1,6 +1,7 @@
 """The lobby's questions to other services. An answer becomes a fact; no answer leaves it unknown.
 
-Every call is idempotent by ids stored with the room, so each may be repeated for ever.
+A refusal is an answer only if the command declares it. Every call is idempotent by ids stored with
+the room, so each may be repeated for ever.
 """
 
 from collections.abc import Awaitable, Callable
@@ -13,6 +14,7 @@ from lobby.domain.room import Kind, Player, Room
 from lobby.domain.saga import Answer, Do, Facts, GameFact, Step
 from shared.bus import Bus
 from shared.contracts.auth import GET_PROFILES, LIST_BOTS, Empty, GetProfiles, PlayerKind, Profile
+from shared.contracts.base import Command, Q, R
 from shared.contracts.economy import (
     CAPTURE_HOLDS,
     GET_SETTLEMENT,
@@ -34,14 +36,7 @@ from shared.contracts.engine import (
     GameSummary,
     GetGame,
 )
-from shared.errors import (
-    UNKNOWN_OUTCOME,
-    AppError,
-    Forbidden,
-    HoldFailed,
-    InvariantBrokenError,
-    Unavailable,
-)
+from shared.errors import AppError, Forbidden, HoldFailed, InvariantBrokenError, Unavailable
 from shared.ids import PlayerId
 
 _GAME_FACTS = {
@@ -57,9 +52,10 @@ log = structlog.get_logger()
 class Partners:
     """Economy, engine and auth as the lobby needs them."""
 
-    def __init__(self, bus: Bus, hold_attempt_s: float) -> None:
+    def __init__(self, bus: Bus, hold_attempt_s: float, call_attempt_s: float) -> None:
         self._bus = bus
         self._hold_attempt_s = hold_attempt_s
+        self._call_attempt_s = call_attempt_s
         self._calls: dict[Do, Callable[[Room, Step, Facts], Awaitable[Facts]]] = {
             Do.PLACE_HOLD: self._place_hold,
             Do.CAPTURE_HOLDS: self._capture_holds,
@@ -73,7 +69,7 @@ class Partners:
         """Make the call of a step; return what is known then, None if nothing was learnt."""
         try:
             learnt = await self._calls[step.do](room, step, facts)
-        except UNKNOWN_OUTCOME as error:
+        except AppError as error:
             log.info("no answer", step=step.do, room_id=str(room.room_id), code=error.code)
             return None
         return learnt if learnt != facts else None
@@ -115,9 +111,7 @@ class Partners:
         )
         try:
             reply = await self._bus.call(PLACE_HOLD, request, timeout_s=self._hold_attempt_s)
-        except UNKNOWN_OUTCOME:
-            raise
-        except AppError as refusal:
+        except PLACE_HOLD.errors as refusal:
             if refusal.details.get("retryable") is True:
                 # His former stake in this room is on its way back: ask again with the same id.
                 raise Unavailable from refusal
@@ -137,12 +131,11 @@ class Partners:
                 for seat in room.seats
                 if seat.hold is not None
             ),
+            payout_config_version=room.payout_config_version,
         )
         try:
-            await self._bus.call(CAPTURE_HOLDS, request)
-        except UNKNOWN_OUTCOME:
-            raise
-        except AppError as refusal:
+            await self._ask(CAPTURE_HOLDS, request)
+        except CAPTURE_HOLDS.errors as refusal:
             log.warning("capture refused", room_id=str(room.room_id), code=refusal.code)
             return replace(facts, capture=Answer.REFUSED)
         return replace(facts, capture=Answer.DONE)
@@ -166,10 +159,8 @@ class Partners:
             is_private=room.terms.is_private,
         )
         try:
-            return _with_game(facts, await self._bus.call(CREATE_GAME, request))
-        except UNKNOWN_OUTCOME:
-            raise
-        except AppError as refusal:
+            return _with_game(facts, await self._ask(CREATE_GAME, request))
+        except CREATE_GAME.errors as refusal:
             log.error("game refused", room_id=str(room.room_id), code=refusal.code)
             return replace(facts, create=Answer.REFUSED)
 
@@ -180,14 +171,17 @@ class Partners:
             has_stake=room.terms.bet is not None,
             player_ids=tuple(seat.player.player_id for seat in room.seats),
         )
-        return _with_game(facts, await self._bus.call(ABANDON_GAME, request))
+        return _with_game(facts, await self._ask(ABANDON_GAME, request))
 
     async def _get_game(self, room: Room, step: Step, facts: Facts) -> Facts:
-        return _with_game(facts, await self._bus.call(GET_GAME, GetGame(game_id=room.game_id)))
+        return _with_game(facts, await self._ask(GET_GAME, GetGame(game_id=room.game_id)))
 
     async def _get_settlement(self, room: Room, step: Step, facts: Facts) -> Facts:
-        reply = await self._bus.call(GET_SETTLEMENT, GetSettlement(game_id=room.game_id))
+        reply = await self._ask(GET_SETTLEMENT, GetSettlement(game_id=room.game_id))
         return replace(facts, is_settled=reply.settlement is not None)
+
+    async def _ask(self, command: Command[Q, R], request: Q) -> R:
+        return await self._bus.call(command, request, timeout_s=self._call_attempt_s)
 
 
 def _with_game(facts: Facts, summary: GameSummary) -> Facts:

@@ -16,7 +16,8 @@ from shared.db import Tx
 from shared.ids import GameId, HoldId, PlayerId, RoomId
 
 _ROOM = """room_id, game_id, game, mode, players_count, bet, turn_seconds, is_private, join_code,
-    status, created_at, expires_at, starting_at, captured_at, settled_at, version"""
+    payout_config_version, status, created_at, expires_at, starting_at, captured_at, settled_at,
+    version"""
 _SEAT = """room_id, seat, player_id, nickname, kind, state, request_id,
     hold_id, hold_deadline_at, hold_expires_at"""
 
@@ -44,16 +45,16 @@ async def insert_room(tx: Tx, room: Room) -> None:
     await tx.execute(
         text("""
             insert into room (room_id, game_id, game, mode, players_count, bet, turn_seconds,
-              is_private, join_code, created_at, expires_at)
+              is_private, join_code, payout_config_version, created_at, expires_at)
             values (:room_id, :game_id, :game, :mode, :players_count, :bet, :turn_seconds,
-              :is_private, :join_code, :created_at, :expires_at)
+              :is_private, :join_code, :payout_config_version, :created_at, :expires_at)
         """),
         {
             "room_id": room.room_id, "game_id": room.game_id, "game": terms.game,
             "mode": terms.mode, "players_count": terms.players_count, "bet": terms.bet,
             "turn_seconds": terms.turn_seconds, "is_private": terms.is_private,
-            "join_code": room.join_code, "created_at": room.created_at,
-            "expires_at": room.expires_at,
+            "join_code": room.join_code, "payout_config_version": room.payout_config_version,
+            "created_at": room.created_at, "expires_at": room.expires_at,
         },
     )  # fmt: skip
 
@@ -262,6 +263,7 @@ def _to_room(rows: Sequence[Row[Any]]) -> Room:
             row.game, row.mode, row.players_count, row.bet, row.turn_seconds, row.is_private
         ),
         join_code=row.join_code,
+        payout_config_version=row.payout_config_version,
         status=RoomStatus(row.status),
         seats=tuple(_to_seat(seat) for seat in rows if seat.seat is not None),
         created_at=row.created_at,

@@ -94,6 +94,7 @@ async def create_room(tx: Tx, who: Candidate, draft: Draft, limits: Limits) -> S
         game_id=game_of_room(draft.room_id),
         terms=terms,
         join_code=draft.join_code if terms.is_private else None,
+        payout_config_version=limits.payout_config_version,
         status=RoomStatus.WAITING,
         seats=(),
         created_at=now,

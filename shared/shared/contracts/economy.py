@@ -87,7 +87,7 @@ class CaptureHolds(Message):
     game_id: UUID
     bet: int
     holds: tuple[HoldRef, ...] = Field(min_length=2, max_length=4)
-    payout_config_version: int = 1
+    payout_config_version: int
 
 
 class HoldsCaptured(Message):

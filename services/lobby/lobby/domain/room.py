@@ -94,12 +94,15 @@ class Room:
     """One consistent picture of a room; ``seats`` in the order of their numbers.
 
     ``captured_at``: the stakes were captured (the pivot is passed), friendly rooms never.
+    ``payout_config_version``: economy's payout table; fixed here, so that a capture is repeated
+    word for word whatever the settings say by then.
     """
 
     room_id: RoomId
     game_id: GameId
     terms: Terms
     join_code: str | None
+    payout_config_version: int
     status: RoomStatus
     seats: tuple[Seat, ...]
     created_at: datetime

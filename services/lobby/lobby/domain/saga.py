@@ -145,7 +145,9 @@ def _starting(room: Room, facts: Facts, now: datetime, create_timeout: timedelta
         case GameFact.ABANDONED:
             return Step(Do.CANCEL, "S4")
         case _:
-            is_late = now >= (room.starting_at or room.created_at) + create_timeout
+            # From the capture on, not before: economy's absence is not the engine's.
+            since = room.captured_at or room.starting_at or room.created_at
+            is_late = now >= since + create_timeout
             if is_late or facts.create is Answer.REFUSED:
                 return Step(Do.ABANDON_GAME)
             return Step(Do.CREATE_GAME)

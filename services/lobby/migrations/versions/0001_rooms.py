@@ -18,6 +18,7 @@ create table room (
   turn_seconds int not null check (turn_seconds between 10 and 120),
   is_private boolean not null,
   join_code text unique check (length(join_code) >= 16),
+  payout_config_version int not null,
   status text not null default 'waiting'
     check (status in ('waiting', 'starting', 'playing', 'finished', 'cancelled')),
   created_at timestamptz not null,
@@ -98,10 +99,10 @@ begin
     return new;
   end if;
   if (new.room_id, new.game_id, new.game, new.mode, new.players_count, new.bet, new.turn_seconds,
-      new.is_private, new.join_code, new.created_at)
+      new.is_private, new.join_code, new.payout_config_version, new.created_at)
     is distinct from
      (old.room_id, old.game_id, old.game, old.mode, old.players_count, old.bet, old.turn_seconds,
-      old.is_private, old.join_code, old.created_at) then
+      old.is_private, old.join_code, old.payout_config_version, old.created_at) then
     raise exception 'the terms of a room never change' using errcode = 'check_violation';
   end if;
   if new.status <> old.status and (old.status, new.status) not in (

@@ -38,7 +38,8 @@ async def world(infra: Addresses, db: Database) -> AsyncIterator[World]:
     await made.watch()
     yield made
     await made.stop()
-    infra.stop_services()
+    if made.process is not None:
+        made.process.kill()
     for partner in partners:
         await partner.stop()
     await gateway.drain()

@@ -180,7 +180,7 @@ async def test_a_private_room_opens_by_its_code_only(world: World) -> None:
 
 
 async def test_a_full_room_that_waits_for_a_stake_is_full(world: World) -> None:
-    await world.start(hold_deadline_s=3.0)
+    await world.start(hold_deadline_s=30.0)
     room = await world.create(new_id(), bet=100)
     world.economy.break_down(PLACE_HOLD)
     joining = asyncio.create_task(world.join(new_id(), room.room_id))
@@ -192,7 +192,8 @@ async def test_a_full_room_that_waits_for_a_stake_is_full(world: World) -> None:
     await eventually(two_seats)
     with pytest.raises(RoomFull):
         await world.join(new_id(), room.room_id)
-    with pytest.raises(HoldFailed):
+    world.economy.break_down(PLACE_HOLD, InsufficientFunds())
+    with pytest.raises(InsufficientFunds):
         await joining
 
 
@@ -209,6 +210,21 @@ async def test_a_lost_reply_of_the_hold_is_asked_for_again_with_the_same_id(
     asked = [r for r in world.economy.requests(PlaceHold) if r.player_id == bob]
     assert len(asked) >= 4
     assert len(set(asked)) == 1
+    assert world.economy.balances[bob] == 900
+
+
+async def test_an_answer_the_contract_does_not_name_is_no_refusal_of_the_stake(
+    world: World,
+) -> None:
+    await world.start()
+    room = await world.create(new_id(), bet=100, players_count=3)
+    bob = new_id()
+    world.economy.fail(PLACE_HOLD, Forbidden(), InvalidRequest())
+
+    await world.join(bob, room.room_id)
+
+    asked = [r for r in world.economy.requests(PlaceHold) if r.player_id == bob]
+    assert len({request.hold_id for request in asked}) == 1
     assert world.economy.balances[bob] == 900
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from lobby.domain.room import RoomStatus
 from services.lobby.tests.integration.fakes import Fault
-from services.lobby.tests.integration.world import World
+from services.lobby.tests.integration.world import World, eventually
 from shared.contracts import lobby as contract
 from shared.contracts.economy import CAPTURE_HOLDS, PLACE_HOLD, RELEASE_HOLD, HoldStatus, PlaceHold
 from shared.errors import HoldFailed, RoomNotFound, RoomStarted
@@ -159,11 +159,19 @@ async def test_a_release_is_repeated_until_economy_answers(world: World) -> None
     await world.start()
     ann = new_id()
     room = await world.create(ann, bet=100)
-    world.economy.fail(RELEASE_HOLD, Fault.LOSE_REPLY)
+    world.economy.break_down(RELEASE_HOLD, Fault.LOSE_REPLY)
 
     await world.leave(ann, room.room_id)
-    await world.restart()
 
+    async def is_released() -> bool:
+        return not world.economy.live()
+
+    await eventually(is_released)
+    await world.stop()
+    world.economy.repair(RELEASE_HOLD)
+    # A row that a stopped relay had claimed is free again after its claim.
+    await world.rows("update outbox set available_at = clock_timestamp() returning id")
+    await world.start()
     await world.outbox_is_empty()
     assert {hold.status for hold in world.economy.holds.values()} == {HoldStatus.RELEASED}
     assert world.economy.balances[ann] == 1000

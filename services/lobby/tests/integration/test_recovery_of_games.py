@@ -53,6 +53,25 @@ async def test_s1_a_capture_with_a_lost_reply_is_repeated_with_the_same_argument
     assert await world.repairs(room.room_id) == ["S1", "S3"]
 
 
+async def test_s1_a_capture_is_repeated_with_the_payout_table_its_room_was_made_with(
+    world: World,
+) -> None:
+    await world.start(payout_config_version=7)
+    world.economy.break_down(CAPTURE_HOLDS, Fault.LOSE_REPLY)
+    room = await starting(world)
+
+    async def is_captured() -> bool:
+        return len(world.economy.live(HoldStatus.CAPTURED)) == 2
+
+    await eventually(is_captured)
+    await world.stop()
+    world.economy.repair(CAPTURE_HOLDS)
+    await world.start(payout_config_version=8)
+
+    await world.becomes(room.room_id, RoomStatus.PLAYING)
+    assert world.economy.only(CaptureHolds).payout_config_version == 7
+
+
 async def test_s2_a_refused_capture_cancels_and_gives_every_stake_back(world: World) -> None:
     await world.start()
     world.economy.break_down(CAPTURE_HOLDS, HoldFailed())

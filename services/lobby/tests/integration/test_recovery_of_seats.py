@@ -56,8 +56,9 @@ async def test_j1_a_join_that_never_arrived_leaves_nothing_and_is_repeated(world
 
 
 async def test_j2_an_unanswered_hold_is_given_up_at_its_deadline(world: World) -> None:
-    await world.start(hold_deadline_s=2.0)
+    await world.start()
     room = await world.create(new_id(), bet=100, players_count=3)
+    await world.restart(hold_deadline_s=1.0)
     bob, request_id = new_id(), new_id()
     world.economy.break_down(PLACE_HOLD)
 
@@ -94,8 +95,10 @@ async def test_j2_a_lobby_that_died_is_followed_by_the_sweeper_with_the_same_hol
 
 async def test_j2_a_seat_past_its_deadline_is_dropped_after_a_restart(world: World) -> None:
     bob = new_id()
-    await world.start_process(hold_deadline_s=2.0)
+    await world.start()
     room = await world.create(new_id(), bet=100, players_count=3)
+    await world.stop()
+    await world.start_process(hold_deadline_s=1.0)
     world.economy.break_down(PLACE_HOLD)
     joining = asyncio.create_task(world.join(bob, room.room_id))
     await asked(world, room, bob)
@@ -131,8 +134,9 @@ async def test_j3_a_hold_whose_reply_was_lost_and_its_seat_end_together(world: W
 
 
 async def test_j4_a_release_that_overtakes_its_hold_leaves_a_tombstone(world: World) -> None:
-    await world.start(hold_deadline_s=2.0)
+    await world.start()
     room = await world.create(new_id(), bet=100, players_count=3)
+    await world.restart(hold_deadline_s=1.0)
     world.economy.break_down(PLACE_HOLD)
     bob = new_id()
     with contextlib.suppress(HoldFailed):
@@ -144,7 +148,6 @@ async def test_j4_a_release_that_overtakes_its_hold_leaves_a_tombstone(world: Wo
 
 
 async def test_j5_economy_hears_which_holds_are_needed(world: World) -> None:
-
     await world.start()
     ann = new_id()
     room = await world.create(ann, bet=100)
@@ -199,11 +202,11 @@ async def test_l2_a_room_that_waits_too_long_is_cancelled_and_pays_back(world: W
 async def test_l2_the_time_to_live_comes_from_the_settings_and_outlives_a_restart(
     world: World,
 ) -> None:
-    await world.start(room_ttl_s=2.0, sweep_interval_s=60.0)
+    await world.start(room_ttl_s=1.0, sweep_interval_s=60.0)
     room = await world.create(new_id())
     await world.restart()
 
     stored = await world.becomes(room.room_id, RoomStatus.CANCELLED)
 
-    assert (stored.expires_at - stored.created_at).total_seconds() == 2.0
+    assert (stored.expires_at - stored.created_at).total_seconds() == 1.0
     assert await world.repairs(room.room_id) == ["L2"]

@@ -30,8 +30,8 @@ async def insert_room(tx: Tx, bet: int | None = None) -> Any:
     await tx.execute(
         text("""
             insert into room (room_id, game_id, game, mode, players_count, bet, turn_seconds,
-              is_private, created_at, expires_at)
-            values (:room_id, :game_id, 'durak', 'throw_in', 2, :bet, 30, false, now(),
+              is_private, payout_config_version, created_at, expires_at)
+            values (:room_id, :game_id, 'durak', 'throw_in', 2, :bet, 30, false, 1, now(),
               now() + interval '1 hour')
         """),
         {"room_id": room_id, "game_id": new_id(), "bet": bet},
@@ -94,6 +94,7 @@ async def test_the_database_knows_the_same_transitions(
     [
         "update room set bet = 5", "update room set players_count = 3",
         "update room set mode = 'transfer'", "update room set game_id = room_id",
+        "update room set payout_config_version = 2",
         "update room set captured_at = now()", "update room set settled_at = now()",
         "update room set status = 'starting', starting_at = now()",
         "update seat set state = 'reserved'", "update seat set seat = 1",

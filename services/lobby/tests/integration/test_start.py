@@ -3,7 +3,13 @@ import pytest
 from lobby.domain.room import RoomStatus
 from services.lobby.tests.integration.world import UNSWEPT, World, eventually
 from shared.contracts import lobby as contract
-from shared.contracts.economy import SETTLEMENT_COMPLETED, CaptureHolds, FinishKind, HoldStatus
+from shared.contracts.economy import (
+    CAPTURE_HOLDS,
+    SETTLEMENT_COMPLETED,
+    CaptureHolds,
+    FinishKind,
+    HoldStatus,
+)
 from shared.contracts.engine import CREATE_GAME, AbandonGame, CreateGame, GameStatus
 from shared.errors import Forbidden, InvalidBet, InvalidRequest, RoomFull, RoomStarted
 from shared.ids import game_of_room, new_id
@@ -113,6 +119,20 @@ async def test_a_game_the_engine_refuses_is_abandoned_and_the_room_cancelled(
     # The pivot was passed: the engine's cancelled result pays back, the lobby releases nothing.
     await world.outbox_is_empty()
     assert len(world.economy.live(HoldStatus.CAPTURED)) == 2
+
+
+async def test_an_answer_the_contract_does_not_name_cancels_no_start(world: World) -> None:
+    await world.start(**UNSWEPT)
+    world.economy.fail(CAPTURE_HOLDS, Forbidden())
+    world.engine.fail(CREATE_GAME, Forbidden())
+    room = await world.create(new_id(), bet=100)
+
+    await world.join(new_id(), room.room_id)
+
+    await world.becomes(room.room_id, RoomStatus.PLAYING)
+    assert len(world.economy.requests(CaptureHolds)) == 2
+    assert len(world.engine.requests(CreateGame)) == 2
+    assert world.engine.requests(AbandonGame) == []
 
 
 async def test_the_end_of_the_game_ends_the_room_once(world: World) -> None:

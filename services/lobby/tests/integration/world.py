@@ -15,7 +15,6 @@ from lobby.app import compose
 from lobby.domain.room import Room, RoomStatus
 from lobby.settings import Settings
 from samovar.addresses import Addresses
-from samovar.embedded.service import ServiceProcess
 from services.lobby.tests.integration.fakes import FakeAuth, FakeEconomy, FakeEngine
 from shared.bus import Bus
 from shared.contracts import lobby as contract
@@ -25,11 +24,14 @@ from shared.db import Database
 from shared.errors import AppError
 from shared.ids import new_id
 from shared.lifecycle import Service, start
+from tests.forked import ForkedService
 
 T = TypeVar("T")
 PATIENCE_S = 40.0
 # The sweeper looks often; deadlines stay long enough for a busy machine.
-FAST: dict[str, float] = {"sweep_interval_s": 0.1, "hold_attempt_s": 0.5, "stuck_after_s": 0.3}
+FAST: dict[str, float] = {
+    "sweep_interval_s": 0.1, "hold_attempt_s": 0.5, "call_attempt_s": 1.0, "stuck_after_s": 0.3,
+}  # fmt: skip
 UNSWEPT = {"stuck_after_s": 60.0}  # for tests of the normal path alone
 
 
@@ -47,6 +49,12 @@ async def eventually(check: Callable[[], Awaitable[T | None]]) -> T:
     return answer
 
 
+async def _give_up(call: "asyncio.Task[contract.RoomView]") -> None:
+    call.cancel()
+    with contextlib.suppress(asyncio.CancelledError, AppError):
+        await call
+
+
 @dataclass
 class World:
     infra: Addresses
@@ -57,7 +65,7 @@ class World:
     auth: FakeAuth
     pushes: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     running: list[Service] = field(default_factory=list)
-    process: ServiceProcess | None = None
+    process: ForkedService | None = None
 
     # --- the service -----------------------------------------------------------------------------
 
@@ -88,29 +96,20 @@ class World:
     async def start_process(self, failpoint: str = "", **settings: float) -> None:
         """Start a replica as a process of its own, to be killed by the failpoint or by us."""
         values = {name.upper(): value for name, value in {**FAST, **settings}.items()}
-        child = self.infra.service("lobby", 1, FAILPOINT=failpoint, **values)
-        child.launch()
-        await asyncio.to_thread(child.wait_ready)
-        self.process = child
+        self.process = ForkedService(self.infra, "lobby", 1, FAILPOINT=failpoint, **values)
+        await asyncio.to_thread(self.process.start)
 
     async def killed(self, call: "asyncio.Task[contract.RoomView]") -> None:
         """Wait until the process has killed itself; its caller gives up."""
-        await self._bury(call)
+        assert self.process is not None
+        await asyncio.to_thread(self.process.wait_gone, 20)
+        await _give_up(call)
 
     async def kill(self, call: "asyncio.Task[contract.RoomView]") -> None:
         """Kill -9 the process in the middle of a call; its caller gives up."""
         assert self.process is not None
-        assert self.process.running is not None
-        self.process.running.kill()
-        await self._bury(call)
-
-    async def _bury(self, call: "asyncio.Task[contract.RoomView]") -> None:
-        assert self.process is not None
-        assert self.process.running is not None
-        await asyncio.to_thread(self.process.running.wait, 20)
-        call.cancel()
-        with contextlib.suppress(asyncio.CancelledError, AppError):
-            await call
+        await asyncio.to_thread(self.process.kill)
+        await _give_up(call)
 
     # --- players ---------------------------------------------------------------------------------
 

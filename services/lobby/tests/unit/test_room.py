@@ -51,7 +51,8 @@ def make_room(*seats: Seat, status: RoomStatus = RoomStatus.WAITING, **terms: ob
     full = replace(Terms("durak", "throw_in", 3, None, 30, is_private=False), **terms)  # type: ignore[arg-type]  # fields by name
     return Room(
         room_id=room_id, game_id=game_of_room(room_id), terms=full,
-        join_code="A" * 16 if full.is_private else None, status=status, seats=seats,
+        join_code="A" * 16 if full.is_private else None, payout_config_version=1,
+        status=status, seats=seats,
         created_at=NOW, expires_at=NOW + timedelta(minutes=30), starting_at=None,
         captured_at=None, settled_at=None, version=1,
     )  # fmt: skip

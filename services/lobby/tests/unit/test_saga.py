@@ -41,6 +41,7 @@ def make_room(
     return Room(
         room_id=room_id, game_id=game_of_room(room_id),
         terms=Terms("durak", "throw_in", 2, bet, 30, is_private=False), join_code=None,
+        payout_config_version=1,
         status=status, seats=(place,) if place else (), created_at=NOW - timedelta(seconds=50),
         expires_at=NOW + timedelta(minutes=5), starting_at=NOW - timedelta(seconds=10),
         captured_at=NOW if is_captured else None, settled_at=None, version=1,
@@ -116,7 +117,7 @@ def test_after_the_pivot_the_game_decides(
     for facts in ALL_FACTS:
         room = make_room(RoomStatus.STARTING, bet=bet, is_captured=is_captured)
 
-        due = step(room, facts, NOW + timedelta(seconds=50) if is_late else NOW)
+        due = step(room, facts, NOW + TIMEOUT if is_late else NOW)
 
         if facts.game in (GameFact.RUNNING, GameFact.FINISHED):
             assert (due.do, due.row) == (Do.PLAY, "S3")
@@ -126,6 +127,14 @@ def test_after_the_pivot_the_game_decides(
             assert due.do is Do.ABANDON_GAME
         else:
             assert due.do is Do.CREATE_GAME
+
+
+def test_a_late_capture_leaves_the_engine_its_whole_time() -> None:
+    room = replace(make_room(RoomStatus.STARTING), starting_at=NOW - 10 * TIMEOUT, captured_at=NOW)
+    facts = Facts(game=GameFact.MISSING)
+
+    assert step(room, facts, NOW + TIMEOUT / 2).do is Do.CREATE_GAME
+    assert step(room, facts, NOW + TIMEOUT).do is Do.ABANDON_GAME
 
 
 # --- playing and over -----------------------------------------------------------------------------
