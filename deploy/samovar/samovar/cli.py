@@ -192,7 +192,8 @@ def _detach() -> None:
     is_in_time = process.wait_until(is_decided, 300, interval_s=0.1)
     said = log.read_bytes()[begin:].decode(errors="replace").strip()
     if child.poll() is not None or not is_in_time:
-        err.print(said or f"samovar: the supervisor did not start (log: {log})", markup=False)
+        said = said or f"samovar: the supervisor did not start (log: {log})"
+        err.print(said, markup=False, soft_wrap=True)
         raise typer.Exit(1)
     _show(root, _recorded())
 

@@ -15,7 +15,10 @@ from samovar import ports, process
 from samovar.background import run
 from samovar.embedded.stack import Infra
 from samovar.errors import StackError
+from shared.contracts.economy import SETTLEMENT_COMPLETED
 from shared.contracts.walls import CONSUMERS, STREAM
+
+FACT = SETTLEMENT_COMPLETED.pattern.replace("*", "1")
 
 
 async def _query(infra: Infra, statement: str) -> object:
@@ -29,12 +32,14 @@ async def _query(infra: Infra, statement: str) -> object:
 async def _publish_fact(infra: Infra) -> None:
     connection = await nats.connect(
         infra.nats_url,
-        user="auth",
-        password=infra.nats_password("auth"),
-        inbox_prefix=b"_INBOX_auth",
+        user="economy",
+        password=infra.nats_password("economy"),
+        inbox_prefix=b"_INBOX_economy",
     )
-    await connection.jetstream().publish("evt.auth.v1.made_up.1", b"{}")
-    await connection.close()
+    try:
+        await connection.jetstream().publish(FACT, b"{}")
+    finally:
+        await connection.close()
 
 
 async def _stream(infra: Infra) -> tuple[int, set[str]]:

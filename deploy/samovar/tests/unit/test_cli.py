@@ -92,8 +92,9 @@ def test_a_terminal_that_is_gone_stops_nothing(
     recorded = state.StackState(state.own_mark(), True, {"edge": 8640}, [], rows)
     gone = os.fdopen(theirs, "w")
     monkeypatch.setattr(sys, "stdout", gone)
+    sys.stdout.write("anybody?\n")
     with pytest.raises(OSError, match="Input/output error"):
-        print("anybody?", flush=True)
+        sys.stdout.flush()
 
     cli._say("stopping …")
     cli._show(tmp_path, recorded)

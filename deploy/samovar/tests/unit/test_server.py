@@ -178,7 +178,7 @@ def test_a_system_without_room_for_a_process_is_an_error_with_a_name(
 def test_a_log_that_cannot_be_made_is_an_error_with_a_name(tmp_path: Path) -> None:
     (tmp_path / "logs").touch()
 
-    with pytest.raises(StackError, match="cannot start script: .*logs"):
+    with pytest.raises(StackError, match=r"cannot start script: .*logs"):
         Script(tmp_path, "exit").launch()
 
 
