@@ -29,7 +29,7 @@ async def compose(service: Service) -> None:
     db = await service.database(MIGRATIONS)
     clock = DatabaseClock()
     heartbeat = Heartbeat(db, bus, clock)
-    await heartbeat.ensure_fresh()
+    await heartbeat.ensure_known()
     service.job("heartbeat", heartbeat.run)
 
     relay = Relay(db, bus)

@@ -33,10 +33,11 @@ from game_engine.store import Loaded, Wanted, load, write
 from shared import errors, failpoints
 from shared.bus import Bus, Incoming
 from shared.contracts.base import encode
-from shared.contracts.engine import BOT_PUSH, GAME_PUSH, ActReply, ActRequest
+from shared.contracts.engine import ACT, BOT_PUSH, GAME_PUSH, ActReply, ActRequest
 
 MAX_ATTEMPTS: Final = 12
 RETRY_MAX_S: Final = 0.1
+PATIENCE_MS: Final = int(ACT.timeout_s * 1000)
 
 COMMANDS = Counter("samovar_engine_commands_total", "Commands answered", ["outcome"])
 ACCEPTED = COMMANDS.labels("OK")
@@ -128,13 +129,25 @@ class Batcher:
                 self._arrived.clear()
                 await self._arrived.wait()
                 continue
-            await self._heartbeat.ensure_fresh()
+            # In this order: waiting for the connection may be waiting for the end of an outage.
             await self._connection.open()
-            batch = self._queue.take(self._settings.batch_size)
+            await self._heartbeat.ensure_judging()
+            batch = self._take()
             started = time.perf_counter()
             await self._process(batch)
             BATCHED.inc(len(batch))
             BATCH_SECONDS.observe(time.perf_counter() - started)
+
+    def _take(self) -> list[Pending]:
+        """Take a batch without the commands whose caller has given up: he repeats them."""
+        oldest_ms = self._clock.now_ms() - PATIENCE_MS
+        batch = []
+        for pending in self._queue.take(self._settings.batch_size):
+            if pending.command is not None and pending.command.arrived_ms < oldest_ms:
+                COMMANDS.labels("LATE").inc()
+            else:
+                batch.append(pending)
+        return batch
 
     async def close_when_empty(self) -> None:
         """Let ``run`` end once everything that arrived is answered."""
@@ -146,34 +159,39 @@ class Batcher:
         try:
             await self._attempt(batch)
         except ConnectionLostError:
-            for pending in reversed(self._undone):
-                self._queue.put_back(pending)
+            self._return(self._undone)
         except TryAgainError:
             for pending in self._undone:
                 await self._try_again(pending)
         except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
             await self._process_one_by_one(self._undone, error)
-        except Exception:
+        except Exception as error:
             log.exception("batch failed")
-            for pending in self._undone:
-                await self._answer(pending, Verdict(error=errors.Internal()))
+            await self._process_one_by_one(self._undone, error)
+
+    def _return(self, batch: list[Pending]) -> None:
+        for pending in reversed(batch):
+            self._queue.put_back(pending)
 
     async def _process_one_by_one(self, batch: list[Pending], error: Exception) -> None:
         """Find the command whose statement fails; the others must not suffer from it."""
         if len(batch) == 1:
-            log.error("statement failed", game_id=str(batch[0].game_id), error=repr(error))
+            # The text of the error may quote what was to be written: hands, the deck.
+            log.error("command failed", game_id=str(batch[0].game_id), **_named(error))
             await self._answer(batch[0], Verdict(error=errors.Internal()))
             return
-        log.warning("batch runs one by one", error=repr(error), size=len(batch))
+        log.warning("batch runs one by one", size=len(batch), **_named(error))
         for position, pending in enumerate(batch):
             await self._process([pending])
             if not self._connection.is_open:
-                for rest in reversed(batch[position + 1 :]):
-                    self._queue.put_back(rest)
+                self._return(batch[position + 1 :])
                 return
 
     async def _attempt(self, batch: list[Pending]) -> None:
         loaded = await load(self._connection, [self._wanted(pending) for pending in batch])
+        if not self._heartbeat.may_judge():  # loading took long: an outage may be under way
+            self._return(batch)
+            return
         decided: list[Decided] = []
         for pending, found in zip(batch, loaded, strict=True):
             verdict = self._judge(pending, found)
@@ -285,6 +303,10 @@ class Batcher:
         await self._bus.push(GAME_PUSH, game_id, encode(push))
         for turn in turns:
             await self._bus.push(BOT_PUSH, turn.player_id, encode(turn))
+
+
+def _named(error: Exception) -> dict[str, str | None]:
+    return {"error": type(error).__name__, "sqlstate": getattr(error, "sqlstate", None)}
 
 
 async def _refuse(incoming: Incoming, error: errors.AppError) -> None:

@@ -20,6 +20,7 @@ from shared.bus import Bus
 from shared.db import Database
 
 BEAT_INTERVAL_S: Final = 1.0
+GATEWAY: Final = "realtime"
 # Nothing is judged by a replica that has heard of no beat for so long: there may be an outage that
 # it does not know of. Must be below the gap that makes an outage, by more than a beat's duration.
 FRESH_S: Final = 2.5
@@ -74,14 +75,19 @@ def _retrieve(ping: asyncio.Task[None]) -> None:
 
 
 class Heartbeat:
-    """Advances the heartbeat row while PostgreSQL and NATS answer; knows every outage."""
+    """Advances the heartbeat row while players can play; knows every outage.
+
+    Players can play while PostgreSQL, NATS and at least one gateway answer.
+    """
 
     def __init__(self, db: Database, bus: Bus, clock: DatabaseClock) -> None:
         self.outages = Outages()
         self._db = db
+        self._bus = bus
         self._pulse = Pulse(bus)
         self.clock = clock
         self._last_outage_id = 0
+        self._known_at_s = float("-inf")
         self._beat_at_s = float("-inf")
         self._beating = asyncio.Lock()
 
@@ -92,15 +98,26 @@ class Heartbeat:
                 await asyncio.wait_for(stop.wait(), BEAT_INTERVAL_S)
             await self._try_beat(BEAT_INTERVAL_S / 2)
 
-    def is_fresh(self) -> bool:
-        """Tell whether every outage that has ended is known here."""
+    def knows_outages(self) -> bool:
+        """Tell whether every outage that has ended is known here: what views need."""
+        return time.monotonic() - self._known_at_s < FRESH_S
+
+    def may_judge(self) -> bool:
+        """Tell whether no outage can be under way, nor one have ended that is not known here."""
         return time.monotonic() - self._beat_at_s < FRESH_S
 
-    async def ensure_fresh(self) -> None:
-        """Return once every outage that has ended is known here, however long that takes."""
-        while not self.is_fresh():
+    async def ensure_known(self) -> None:
+        """Return once ``knows_outages``, however long that takes."""
+        await self._ensure(self.knows_outages)
+
+    async def ensure_judging(self) -> None:
+        """Return once ``may_judge``, however long that takes."""
+        await self._ensure(self.may_judge)
+
+    async def _ensure(self, is_so: Callable[[], bool]) -> None:
+        while not is_so():
             self.clock.forget()
-            if not await self._try_beat(FRESH_S):
+            if not await self._try_beat(FRESH_S) or not is_so():
                 await asyncio.sleep(RETRY_S)
 
     async def _try_beat(self, max_age_s: float) -> bool:
@@ -116,15 +133,22 @@ class Heartbeat:
 
     async def _beat(self) -> None:
         await self._pulse.feel()
+        is_up = await self._bus.answers(GATEWAY, PING_TIMEOUT_S)
+        if not is_up:
+            log.warning("no gateway answers: the players' time stands still")
         asked_at_s = time.monotonic()
-        beat = await self._db.run(lambda tx: queries.beat(tx, OUTAGE_GAP_MS, self._last_outage_id))
+        beat = await self._db.run(
+            lambda tx: queries.beat(tx, OUTAGE_GAP_MS, self._last_outage_id, is_up=is_up)
+        )
         self.clock.measure(beat.database_ms, asked_at_s, time.monotonic())
         for outage_id, outage in beat.outages:
             self.outages.add(outage)
             self._last_outage_id = outage_id
             log.warning("outage", from_ms=outage.from_ms, to_ms=outage.to_ms)
         # Counted from the question: what was committed after it may be missing in the answer.
-        self._beat_at_s = asked_at_s
+        self._known_at_s = asked_at_s
+        if is_up:
+            self._beat_at_s = asked_at_s
 
 
 class Scanner:
@@ -155,7 +179,7 @@ class Scanner:
                 await asyncio.wait_for(stop.wait(), self._settings.scan_interval_s)
 
     async def _scan(self) -> None:
-        if not self._heartbeat.is_fresh():
+        if not self._heartbeat.may_judge():
             return
         now_ms = self._clock.now_ms()
         due_ms = now_ms - self._settings.expiry_grace_ms

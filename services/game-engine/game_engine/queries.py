@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+import structlog
 from msgspec import Struct
 from sqlalchemy import text
 
@@ -23,6 +24,8 @@ from game_engine.rows import (
 )
 from shared.db import Tx
 
+log = structlog.get_logger()
+
 
 class Beat(Struct, frozen=True):
     """PostgreSQL's time, and the outages that were not known before, by id."""
@@ -31,8 +34,26 @@ class Beat(Struct, frozen=True):
     outages: list[tuple[int, Outage]]
 
 
-async def beat(tx: Tx, gap_ms: int, known_id: int) -> Beat:
-    """Advance the heartbeat; a gap since the last beat of any replica becomes one outage."""
+async def beat(tx: Tx, gap_ms: int, known_id: int, *, is_up: bool) -> Beat:
+    """Tell the time and the outages; if players can play, advance the heartbeat.
+
+    A gap since the last beat of any replica becomes one outage.
+    """
+    database_ms = await (_advance(tx, gap_ms) if is_up else _read_clock(tx))
+    rows = await tx.execute(
+        text("select id, from_ms, to_ms from outage where id > :known order by id"),
+        {"known": known_id},
+    )
+    return Beat(database_ms, [(r[0], Outage(r[1], r[2])) for r in rows])
+
+
+async def _read_clock(tx: Tx) -> int:
+    row = await tx.execute(text("select (extract(epoch from clock_timestamp()) * 1000)::bigint"))
+    database_ms: int = row.scalar_one()
+    return database_ms
+
+
+async def _advance(tx: Tx, gap_ms: int) -> int:
     row = await tx.execute(
         text("""
             with last as (select beat_ms from heartbeat where id = 1 for no key update),
@@ -47,11 +68,7 @@ async def beat(tx: Tx, gap_ms: int, known_id: int) -> Beat:
         {"gap_ms": gap_ms},
     )
     database_ms: int = row.scalar_one()
-    rows = await tx.execute(
-        text("select id, from_ms, to_ms from outage where id > :known order by id"),
-        {"known": known_id},
-    )
-    return Beat(database_ms, [(r[0], Outage(r[1], r[2])) for r in rows])
+    return database_ms
 
 
 async def insert_game(tx: Tx, record: GameRecord, options: bytes, request_hash: bytes) -> bool:
@@ -181,7 +198,8 @@ async def list_bot_games(tx: Tx, quiet_since_ms: int, limit: int) -> list[GameRe
     return await _records(
         tx,
         "g.status = 'running' and true = any (g.bots) and g.updated_ms <= :since"
-        " order by g.game_id limit :limit",
+        # The newest first: those that wait long for a person must not hide them.
+        " order by g.updated_ms desc limit :limit",
         {"since": quiet_since_ms, "limit": limit},
     )
 
@@ -194,8 +212,17 @@ async def _records(tx: Tx, condition: str, parameters: dict[str, Any]) -> list[G
         ),
         parameters,
     )
+    return [record for row in rows if (record := _record(row)) is not None]
+
+
+def _record(row: Any) -> GameRecord | None:
+    """Read one game; one that cannot be read must not hide the others."""
     fixed = len(FIXED)
-    return [read_record(read_info(row[:fixed]), row[fixed : fixed + len(CHANGING)]) for row in rows]
+    try:
+        return read_record(read_info(row[:fixed]), row[fixed : fixed + len(CHANGING)])
+    except Exception:
+        log.exception("game cannot be read", game_id=str(row[0]))
+        return None
 
 
 async def list_running(tx: Tx, player_ids: Sequence[UUID]) -> list[tuple[UUID, list[UUID]]]:

@@ -47,7 +47,7 @@ class EngineRpc:
 
     async def create_game(self, request: engine.CreateGame) -> engine.GameSummary:
         """Idempotent by game_id; says GAME_STARTED again if it is repeated."""
-        await self._heartbeat.ensure_fresh()
+        await self._heartbeat.ensure_known()
         seed, now_ms = os.urandom(SEED_BYTES), self._clock.now_ms()
         created = await self._db.run(lambda tx: usecases.create_game(tx, request, seed, now_ms))
         failpoints.hit("engine.create.after_commit")
@@ -82,7 +82,7 @@ class EngineRpc:
 
     async def get_view(self, request: engine.GetView) -> engine.View:
         """Read from the database, so never older than the question."""
-        await self._heartbeat.ensure_fresh()
+        await self._heartbeat.ensure_known()
         record = await self._db.read(lambda tx: queries.get_record(tx, request.game_id))
         if record is None:
             raise GameNotFound

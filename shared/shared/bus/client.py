@@ -193,14 +193,26 @@ class Bus:
 
         await self.serve_deferred(command, accept)
 
-    async def serve_deferred(
-        self, command: Command[Q, R], accept: Callable[[Incoming], Awaitable[None]]
-    ) -> None:
-        """Hand every request to ``accept``, which must return at once and answer later."""
+    async def announce(self) -> None:
+        """Be found by ``answers``; serving a command does this too."""
         if self._service is None:
             self._service = await nats.micro.add_service(
                 self.client, name=self.name, version="1.0.0"
             )
+
+    async def answers(self, service: str, timeout_s: float) -> bool:
+        """Tell whether at least one replica of a service answers within the time."""
+        try:
+            await self.client.request(f"$SRV.PING.{service}", b"", timeout=timeout_s)
+        except (nats.errors.Error, OSError):
+            return False
+        return True
+
+    async def serve_deferred(
+        self, command: Command[Q, R], accept: Callable[[Incoming], Awaitable[None]]
+    ) -> None:
+        """Hand every request to ``accept``, which must return at once and answer later."""
+        await self.announce()
 
         async def on_request(request: Any) -> None:
             await accept(Incoming(request._msg, self.client))  # micro hides it

@@ -7,6 +7,7 @@ talks to NATS; a relay that dies is followed by another when the claim runs out.
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from uuid import UUID
@@ -95,8 +96,8 @@ class Relay:
         """Deliver until ``stop`` is set. Calls whose owner is slow do not hold up facts."""
         async with asyncio.TaskGroup() as tasks:
             for kind in ("event", "call"):
-                tasks.create_task(self._deliver_all(kind, stop))
-            tasks.create_task(self._keep_house(stop))
+                tasks.create_task(_patiently(self._deliver_all, kind, stop))
+            tasks.create_task(_patiently(self._keep_house, "house", stop))
 
     async def _deliver_all(self, kind: str, stop: asyncio.Event) -> None:
         wakeup = self._wakeups[kind]
@@ -122,7 +123,7 @@ class Relay:
                       available_at = clock_timestamp() + make_interval(secs => :claim_s)
                     where id in (
                       select id from outbox
-                      where kind = :kind and available_at <= clock_timestamp()
+                      where kind = :kind and available_at <= now()
                       order by available_at limit :batch for update skip locked)
                     returning id, kind, subject, payload, attempts
                 """),
@@ -133,7 +134,7 @@ class Relay:
         found = await self._db.run(claim)
         return [(OutboxRow(r[0], r[1], r[2], bytes(r[3])), r[4]) for r in found]
 
-    async def _keep_house(self, stop: asyncio.Event) -> None:
+    async def _keep_house(self, _: str, stop: asyncio.Event) -> None:
         """Measure what waits, and forget receipts older than the stream keeps its messages."""
         while not stop.is_set():
             oldest_s, dead = await self._db.run(_measure)
@@ -211,6 +212,19 @@ class Relay:
         await self._db.run(move)
 
 
+async def _patiently(
+    work: Callable[[str, asyncio.Event], Awaitable[None]], what: str, stop: asyncio.Event
+) -> None:
+    """Do a part of the relay's work again and again while the database is away."""
+    while not stop.is_set():
+        try:
+            await work(what, stop)
+        except errors.Unavailable:
+            log.warning("outbox waits for the database", part=what)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), POLL_S)
+
+
 async def _delete(tx: Tx, ids: list[UUID]) -> None:
     await tx.execute(text("delete from outbox where id = any(:ids)"), {"ids": ids})
 
@@ -220,7 +234,7 @@ async def _measure(tx: Tx) -> tuple[float | None, int]:
         text("""
             delete from inbox where message_id in (
               select message_id from inbox
-              where received_at < clock_timestamp() - make_interval(days => :days)
+              where received_at < now() - make_interval(days => :days)
               limit 1000)
         """),
         {"days": INBOX_DAYS},

@@ -24,6 +24,8 @@ from shared.errors import (
     StaleState,
 )
 
+MAX_SEQUENCE = 2**63 - 1
+
 
 class GameStatus(StrEnum):
     RUNNING = "running"
@@ -94,7 +96,7 @@ class ListEvents(Message):
 
     game_id: UUID
     player_id: UUID | None
-    after: int = 0
+    after: int = Field(default=0, ge=0, le=MAX_SEQUENCE)
     limit: int = Field(default=200, ge=1, le=1000)
 
 

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
 from uuid import UUID
 
 from pydantic import Field
@@ -21,6 +22,10 @@ from shared.errors import (
     RoomNotFound,
     RoomStarted,
 )
+
+# As people type it; what a database cannot hold is no code.
+JoinCode = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[^\x00]+$")]
+_Name = Annotated[str, Field(max_length=20, pattern=r"^[a-z0-9_]+$")]
 
 
 class RoomStatus(StrEnum):
@@ -93,7 +98,7 @@ class JoinByCode(Message):
     player_id: UUID
     is_guest: bool
     request_id: UUID
-    join_code: str = Field(min_length=1, max_length=40)
+    join_code: JoinCode
 
 
 class LeaveRoom(Message):
@@ -119,9 +124,9 @@ class GetRoom(Message):
 class ListRooms(Message):
     """Public waiting rooms, newest first; None means any."""
 
-    game: str | None = Field(default=None, max_length=20)
-    mode: str | None = Field(default=None, max_length=20)
-    players_count: int | None = None
+    game: _Name | None = None
+    mode: _Name | None = None
+    players_count: int | None = Field(default=None, ge=1, le=100)
     friendly: bool | None = None
     cursor: str | None = Field(default=None, max_length=100)
     limit: int = Field(default=50, ge=1, le=100)

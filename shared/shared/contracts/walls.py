@@ -51,6 +51,7 @@ _RIGHTS: dict[str, _Rights] = {
         "engine",
         calls=(economy.SETTLE, economy.GET_SETTLEMENT),
         consumes=(economy.SETTLEMENT_COMPLETED,),
+        extra_publish=("$SRV.PING.realtime",),  # without a gateway nobody can move
     ),
     "economy": _Rights(
         "economy", calls=(lobby.CHECK_SEAT, engine.GET_GAME, engine.ABANDON_GAME)
@@ -83,6 +84,7 @@ _RIGHTS: dict[str, _Rights] = {
 def _wall(user: str, rights: _Rights) -> Wall:
     publish = [command.subject for command in rights.calls]
     publish += [push.pattern for push in ALL_PUSHES if user in push.owners]
+    publish += rights.extra_publish
     subscribe = [f"_INBOX_{user}.>"]
     if rights.owner is not None:
         publish += [event.pattern for event in events() if event.owner == rights.owner]

@@ -204,8 +204,9 @@ class Platform:
         async def keep(_: str, payload: bytes) -> None:
             messages.append(payload)
 
-        subscription = await self.realtime.watch(push, key, keep)
-        await self.realtime.client.flush()
+        bus = self.bot if push is engine.BOT_PUSH else self.realtime
+        subscription = await bus.watch(push, key, keep)
+        await bus.client.flush()
         return subscription
 
 
@@ -216,6 +217,7 @@ async def platform(infra) -> AsyncIterator[Platform]:
         user: await Bus.connect(infra.nats_url, user=user, password=infra.nats_password(user))
         for user in users
     }
+    await buses["realtime"].announce()  # no player's clock runs while no gateway answers
     db = Database.connect(infra.database_url("engine"), name="test")
     yield Platform(infra, buses, db)
     await db.close()

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from shared.contracts import engine
 from shared.contracts.base import decode
 
@@ -105,4 +107,39 @@ async def test_after_an_outage_an_idle_game_still_expires(platform, start_engine
     await helpers.eventually(is_over)
     types = [event.type for event in await table.events()]
     assert types[-4:] == ["RECOVERY", "TURN_TIMEOUT", "FORFEIT", "GAME_FINISHED"]
+    await table.assert_proven()
+
+
+@pytest.fixture
+def short_outages(monkeypatch):
+    """Outages count from 1.5 s instead of 5."""
+    monkeypatch.setattr("game_engine.deadlines.PING_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("game_engine.deadlines.OUTAGE_GAP_MS", 1500)
+    monkeypatch.setattr("game_engine.deadlines.FRESH_S", 1.2)
+    monkeypatch.setattr("game_engine.deadlines.BEAT_INTERVAL_S", 0.3)
+
+
+@pytest.mark.usefixtures("short_outages")
+async def test_while_no_gateway_answers_nobodys_time_runs(platform, start_engine, rng, helpers):
+    """The only gateway goes away for longer than a turn, and comes back."""
+    await start_engine()
+    table = await platform.new_table(options={"turn_seconds": 2})
+    before = await table.record()
+    await platform.realtime.stop_serving()
+    try:
+
+        async def deadline_passed():
+            return await database_ms(platform) > before.deadline_ms + 1500
+
+        await helpers.eventually(deadline_passed)
+        assert (await table.record()).result is None
+    finally:
+        await platform.realtime.announce()
+    seat, type_, payload = helpers.random_move(before, rng)
+    await table.act_surely(seat, type_, payload, sequence=before.sequence)
+
+    record = await table.record()
+    assert record.result is None
+    recovery = (await table.events())[before.sequence]
+    assert recovery.type == "RECOVERY"
     await table.assert_proven()

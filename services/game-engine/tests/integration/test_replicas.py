@@ -81,6 +81,7 @@ async def test_a_replica_that_dies_leaves_its_games_to_the_other(
 ):
     tables = [await platform.new_table() for _ in range(6)]
     sent = {table.game_id: set() for table in tables}
+    in_mid_play = asyncio.Event()
 
     async def play(table):
         while (record := await table.record()).result is None:
@@ -94,9 +95,11 @@ async def test_a_replica_that_dies_leaves_its_games_to_the_other(
             )  # fmt: skip
             if not isinstance(answer, str):
                 sent[table.game_id].add(request_id)
+                if sum(map(len, sent.values())) == 20:
+                    in_mid_play.set()
 
     async def kill():
-        await asyncio.sleep(0.1)
+        await asyncio.wait_for(in_mid_play.wait(), 30)
         await asyncio.to_thread(two_replicas[0].kill)
 
     await helpers.together([kill(), *(play(table) for table in tables)])

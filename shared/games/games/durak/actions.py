@@ -64,7 +64,7 @@ class CardsPayload(Struct, frozen=True):
 
 
 class BeatPayload(Struct, frozen=True):
-    attack_id: int
+    attack_id: Annotated[int, Meta(ge=0, le=2**31 - 1)]
     card: WireCard
 
 
