@@ -146,23 +146,48 @@ INVARIANTS = (
     ),
     Invariant(
         "I8",
-        "each hold has the transfers of its status",
+        "each hold has the transfers of its status, from and to its own player",
         """
+        with stake as (
+          select transfer.idempotency_key as key, transfer.amount,
+            transfer.reason = 'refund' as is_back,
+            (player.kind, escrow.kind) = ('player', 'escrow') as has_kinds,
+            player.owner_id as player_id, escrow.owner_id as room_id
+          from transfer
+            join account player on player.id =
+              case reason when 'bet' then debit_id else credit_id end
+            join account escrow on escrow.id =
+              case reason when 'bet' then credit_id else debit_id end
+          where reason = 'bet' or (reason = 'refund' and game_id is null)
+        )
         select 'hold ' || hold.hold_id, format('%s: taken %s, given back %s of %s', hold.status,
           coalesce(bet.amount, 0), coalesce(refund.amount, 0), hold.amount)
         from hold
-          left join transfer bet on bet.idempotency_key = 'hold:' || hold.hold_id || ':bet'
-          left join transfer refund
-            on refund.idempotency_key = 'hold:' || hold.hold_id || ':refund'
+          left join stake bet
+            on bet.key = 'hold:' || hold.hold_id || ':bet' and not bet.is_back
+          left join stake refund
+            on refund.key = 'hold:' || hold.hold_id || ':refund' and refund.is_back
         where case hold.status
           when 'released' then bet.amount is distinct from refund.amount
             or coalesce(bet.amount, hold.amount) <> hold.amount
           else bet.amount is distinct from hold.amount or refund.amount is not null end
+        union all
+        select 'transfer ' || stake.key,
+          case when hold.hold_id is null
+            then format('%s of no hold', case when stake.is_back then 'refund' else 'bet' end)
+            else format('%s of the wrong account: player %s, room %s; the hold: %s, %s',
+              case when stake.is_back then 'refund' else 'bet' end,
+              stake.player_id, stake.room_id, hold.player_id, hold.room_id) end
+        from stake
+          left join hold on stake.key = 'hold:' || hold.hold_id
+            || case when stake.is_back then ':refund' else ':bet' end
+        where hold.hold_id is null or not stake.has_kinds
+          or (stake.player_id, stake.room_id) is distinct from (hold.player_id, hold.room_id)
         """,
     ),
     Invariant(
         "I9",
-        "places of a normal game are a permutation, and each holder got his due",
+        "places of a normal game are a permutation; each holder got his due, and nobody else",
         """
         select 'game ' || game.game_id, format('places %s', game.places)
         from settlement game
@@ -191,6 +216,16 @@ INVARIANTS = (
             where transfer.game_id is not null group by transfer.game_id, account.owner_id
           ) paid on paid.game_id = game.game_id and paid.owner_id = standing.holder
         where game.finalized_at is not null and due.amount is distinct from coalesce(paid.amount, 0)
+        union all
+        select 'game ' || transfer.game_id,
+          format('%s paid to %s %s, neither a holder nor the house', transfer.amount, credit.kind,
+            credit.owner_id)
+        from transfer
+          join account credit on credit.id = transfer.credit_id
+          left join settlement game on game.game_id = transfer.game_id
+        where transfer.game_id is not null
+          and (game.game_id is null or not (credit.kind = 'house'
+            or (credit.kind = 'player' and credit.owner_id = any (game.holders))))
         """,
     ),
 )

@@ -43,6 +43,8 @@ from shared.money import MAX_BET, MIN_BET
 R = TypeVar("R")
 
 HOLD_ATTEMPTS = 3
+# Integers of JSON are exact up to here in every client; far below what a bigint holds.
+MAX_ADJUSTED = 2**53 - 1
 
 
 class NoAccountError(Exception):
@@ -142,8 +144,6 @@ async def release_hold(tx: Tx, request: ReleaseHold) -> Done[HoldView]:
         HoldFailed: if the stake is captured: only a settlement can give it back.
         IdempotencyMismatch: if the hold is another one.
     """
-    if not MIN_BET <= request.amount <= MAX_BET:
-        raise InvalidRequest("no hold can have this amount")
     stake = Stake(request.hold_id, request.player_id, request.room_id, request.amount)
     released = HoldView(hold_id=stake.hold_id, status=HoldStatus.RELEASED)
     holds = await room_store.lock_holds(tx, [stake.hold_id])
@@ -246,17 +246,18 @@ async def adjust(tx: Tx, request: Adjust) -> Done[Balance]:
     """Correct a balance by hand. Idempotent by ticket and player; answers the balance of now.
 
     Raises:
-        InvalidRequest: for 0, or more than a bet may be.
+        InvalidRequest: for 0, or for more than a balance may come to.
         InsufficientFunds, IdempotencyMismatch: as they say.
         NoAccountError: see there.
     """
-    if request.amount == 0 or abs(request.amount) > MAX_BET:
-        raise InvalidRequest("the amount is out of bounds")
+    if request.amount == 0:
+        raise InvalidRequest("an adjustment changes something")
     if not await store.insert_adjustment(tx, request):
         if await store.load_adjustment(tx, request.ticket, request.player_id) != request:
             raise IdempotencyMismatch
         return Done(await get_balance(tx, request.player_id))
-    await get_balance(tx, request.player_id)
+    if (await get_balance(tx, request.player_id)).available + request.amount > MAX_ADJUSTED:
+        raise InvalidRequest("no balance is adjusted beyond what every client can read")
     transfer = ledger.adjustment(request.ticket, request.player_id, request.amount)
     try:
         await store.insert_transfers(tx, [transfer])

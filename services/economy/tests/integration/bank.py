@@ -131,6 +131,7 @@ def a_capture(room: Room, **changes: Any) -> CaptureHolds:
         "game_id": room.game_id,
         "bet": room.bet,
         "holds": room.refs,
+        "payout_config_version": 1,
     }
     return CaptureHolds(**(values | changes))
 

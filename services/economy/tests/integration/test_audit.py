@@ -1,6 +1,7 @@
 """The audit finds what no trigger could have let through, and nothing in a sound ledger."""
 
 from collections.abc import AsyncIterator
+from uuid import UUID
 
 import pytest
 from sqlalchemy import text
@@ -9,6 +10,7 @@ from economy.audit import Violation, find_violations
 from samovar.addresses import Addresses
 from shared.contracts.economy import FinishKind
 from shared.db import Database
+from shared.ids import new_id
 from tests.integration.bank import Client, Room, a_result
 
 
@@ -23,11 +25,13 @@ class Undo(Exception):  # no error: it rolls a test's damage back
     """Raised at the end of a transaction that must not last."""
 
 
-async def damaged(superuser: Database, room: Room, *statements: str) -> list[Violation]:
+async def damaged(
+    superuser: Database, room: Room, *statements: str, other: UUID | None = None
+) -> list[Violation]:
     """Change rows behind the triggers' back, audit, and undo."""
     found: list[Violation] = []
     values = {"game": room.game_id, "room": room.room_id, "player": room.players[0],
-              "hold": room.holds[0]}  # fmt: skip
+              "hold": room.holds[0], "other": other}  # fmt: skip
     try:
         async with superuser.transaction() as tx:
             await tx.execute(text("set local search_path = economy"))
@@ -69,6 +73,59 @@ async def test_damage_to_a_settled_game_is_found(
     found = await damaged(superuser, room, SETTLED[invariant])
 
     assert invariant in {violation.invariant for violation in found}
+
+
+# What went to whom, behind the triggers' back; the sums stay right in each.
+ASTRAY = {
+    "I8": [
+        (
+            "update transfer set credit_id = (select id from account where owner_id = :other)"
+            " where room_id = :room and reason = 'refund'",
+            "of the wrong account",
+        ),
+        (
+            "update transfer set debit_id = (select id from account where owner_id = :other)"
+            " where room_id = :room and reason = 'bet'",
+            "of the wrong account",
+        ),
+        (
+            "update transfer set idempotency_key = 'mine'"
+            " where room_id = :room and reason = 'refund'",
+            "refund of no hold",
+        ),
+    ],
+    "I9": [
+        (
+            "update transfer set credit_id = (select id from account where owner_id = :other)"
+            " where game_id = :game and reason = 'rake'",
+            "neither a holder nor the house",
+        ),
+        (
+            "update transfer set game_id = :other where game_id = :game and reason = 'rake'",
+            "neither a holder nor the house",
+        ),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("invariant", "statement", "detail"),
+    [(name, *case) for name, cases in ASTRAY.items() for case in cases],
+)
+async def test_money_that_went_to_somebody_else_is_found(
+    invariant: str, statement: str, detail: str, client: Client, superuser: Database
+) -> None:
+    if invariant == "I8":
+        room = await client.staked_room()
+        await client.release(room.release(0))
+    else:
+        room = await client.captured_room()
+        await client.settle(a_result(room))
+    bystander = await client.balance(new_id())
+
+    found = await damaged(superuser, room, statement, other=bystander.player_id)
+
+    assert [v.detail for v in found if v.invariant == invariant and detail in v.detail]
 
 
 async def test_negative_balances_are_found(client: Client, superuser: Database) -> None:

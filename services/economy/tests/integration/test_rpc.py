@@ -1,12 +1,15 @@
 """The commands of economy, called over NATS by those who may call them."""
 
 import asyncio
+from datetime import datetime, timedelta, timezone
+from typing import Any
 from uuid import UUID
 
 import asyncpg
 import pytest
 
 from shared.contracts import economy as contract
+from shared.contracts.base import Command, Message
 from shared.contracts.economy import (
     Adjust,
     Balance,
@@ -26,7 +29,16 @@ from shared.errors import (
 )
 from shared.ids import new_id
 from shared.money import MAX_BET
-from tests.integration.bank import Client, Pushes, Room, a_hold, a_release, a_result, eventually
+from tests.integration.bank import (
+    Client,
+    Pushes,
+    Room,
+    a_capture,
+    a_hold,
+    a_release,
+    a_result,
+    eventually,
+)
 
 
 async def funded(client: Client, money: int) -> UUID:
@@ -559,11 +571,79 @@ async def test_adjustment_refuses_other_content_debts_and_nonsense(client: Clien
         await adjust(client, player_id, 5, ticket="T-1", note="another reason")
     with pytest.raises(InsufficientFunds):
         await adjust(client, player_id, -1006, ticket="T-2")
-    for amount in (0, MAX_BET + 1):
-        with pytest.raises(InvalidRequest):
-            await adjust(client, player_id, amount)
+    with pytest.raises(InvalidRequest):
+        await adjust(client, player_id, 0)
 
     assert (await client.balance(player_id)).available == 1005
+
+
+async def test_what_the_database_could_not_store_is_an_invalid_request(client: Client) -> None:
+    room = await client.captured_room()
+    result = a_result(room)
+    adjustment = Adjust(ticket="T", player_id=new_id(), amount=1, note="test", actor="tester")
+    hold = a_hold(new_id(), room.room_id, 40)
+    capture = a_capture(room)
+    page = ListTransfers(player_id=new_id())
+
+    def settle_place(place: int) -> Message:
+        first = result.standings[0].model_copy(update={"place": place})
+        return result.model_copy(update={"standings": (first, *result.standings[1:])})
+
+    early = datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14)))
+    late = datetime(9999, 12, 31, 23, 59, tzinfo=timezone(timedelta(hours=-14)))
+    cases: list[tuple[str, Command[Any, Any], Message]] = [
+        *(
+            ("game_engine", contract.SETTLE, settle_place(place))
+            for place in (2**40, 2**70, 9, 0, -1)
+        ),
+        *(
+            ("operator", contract.ADJUST, adjustment.model_copy(update={field: text}))
+            for field in ("ticket", "note", "actor")
+            for text in ("a\0b", "a\nb", "\x7f", "\x9b", "")
+        ),
+        *(
+            ("operator", contract.ADJUST, adjustment.model_copy(update={"amount": amount}))
+            for amount in (2**63, -(2**70), MAX_BET + 1)
+        ),
+        *(
+            ("lobby", contract.CAPTURE_HOLDS, capture.model_copy(update=change))
+            for change in (
+                {"payout_config_version": 2**40},
+                {"payout_config_version": 0},
+                {"bet": 2**70},
+                {"bet": 0},
+            )
+        ),
+        *(
+            ("lobby", contract.RELEASE_HOLD, a_release(hold).model_copy(update={"amount": amount}))
+            for amount in (2**70, 0, -1)
+        ),
+        *(
+            ("lobby", contract.PLACE_HOLD, hold.model_copy(update={"expires_at": moment}))
+            for moment in (early, late, datetime(2030, 1, 1))  # noqa: DTZ001  # without a zone
+        ),
+        *(
+            ("realtime", contract.LIST_TRANSFERS, page.model_copy(update={"cursor": cursor}))
+            for cursor in ("\0", "1", "x" * 36)
+        ),
+    ]
+    for user, command, request in cases:
+        with pytest.raises(InvalidRequest):
+            await client.call(user, command, request)
+    assert not (await client.settle(result)).already_finalized
+
+
+async def test_adjustment_keeps_a_balance_within_what_every_client_can_read(
+    client: Client,
+) -> None:
+    player_id = new_id()
+    for _ in range(9):
+        await adjust(client, player_id, MAX_BET)
+
+    with pytest.raises(InvalidRequest):
+        await adjust(client, player_id, MAX_BET)
+
+    assert (await client.balance(player_id)).available == 9 * MAX_BET + 1000
 
 
 async def test_transfers_are_paged_newest_first(client: Client) -> None:

@@ -75,9 +75,11 @@ begin
     raise exception 'the places of game % are no permutation', game.game_id
       using errcode = 'integrity_constraint_violation', constraint = 'settlement_permutation';
   end if;
+  -- Each owner's due against what he was credited. The house has the rest of the pool due to it, so
+  -- the sum of all is the pool.
   if exists (
-    select from (
-      select holder,
+    with due as (
+      select holder as owner_id, 'player' as kind,
         case game.finish_kind
           when 'normal' then
             div(game.pool::numeric * share.numerator, share.denominator::numeric)::bigint
@@ -86,22 +88,60 @@ begin
       from unnest(game.holders, game.places) as standing (holder, place)
         left join payout_config share on share.version = game.payout_config_version
           and share.players_count = players and share.place = standing.place
-    ) due
-    full join (
+    ), paid as (
       select account.owner_id, account.kind, sum(transfer.amount) as amount, count(*) as credits,
-        bool_and(transfer.reason = case game.finish_kind when 'normal' then 'payout'
+        bool_and(transfer.reason = case
+          when account.kind = 'house' then 'rake'
+          when game.finish_kind = 'normal' then 'payout'
           else 'refund' end) as has_right_reason
       from transfer join account on account.id = transfer.credit_id
       where transfer.debit_id = escrow and transfer.game_id = game.game_id
       group by account.owner_id, account.kind
-    ) paid on paid.owner_id = due.holder
-    where paid.credits > 1
-      or (due.holder is null and paid.kind <> 'house')
-      or due.amount <> coalesce(paid.amount, 0)
-      or (paid.kind = 'player' and not paid.has_right_reason)
+    )
+    select from (
+      select * from due
+      union all
+      select '00000000-0000-0000-0000-000000000000', 'house', game.pool - sum(amount) from due
+    ) owed full join paid using (owner_id, kind)
+    where owed.amount is distinct from coalesce(paid.amount, 0)
+      or paid.credits > 1
+      or not paid.has_right_reason
   ) then
     raise exception 'the payouts of game % are not its due', game.game_id
       using errcode = 'integrity_constraint_violation', constraint = 'settlement_due';
+  end if;
+end $$;
+
+-- Who staked here: each bet is the stake of a hold of the player who paid it, and what went back to a
+-- player is the stake of a hold of his that is released. By player and amount: bets that did not go
+-- back are his live holds.
+create function check_stakes(room uuid, escrow bigint) returns void
+language plpgsql security definer set search_path = economy, pg_temp as $$
+declare
+  wrong uuid;
+begin
+  select player_id into wrong
+  from (
+    select account.owner_id as player_id, amount, 1 as bets, 0 as refunds, 0 as live, 0 as released
+    from transfer join account on account.id = transfer.debit_id
+    where transfer.credit_id = escrow
+    union all
+    select account.owner_id, amount, 0, 1, 0, 0
+    from transfer join account on account.id = transfer.credit_id
+    where transfer.debit_id = escrow and transfer.game_id is null
+    union all
+    -- Apart, for each has an index of its own.
+    select player_id, amount, 0, 0, 1, 0 from hold where room_id = room and status <> 'released'
+    union all
+    select player_id, amount, 0, 0, 0, 1 from hold where room_id = room and status = 'released'
+  ) entry
+  group by player_id, amount
+  -- A tombstone is released and was never paid.
+  having sum(bets) - sum(refunds) <> sum(live) or sum(refunds) > sum(released)
+  limit 1;
+  if found then
+    raise exception 'what % staked in room % is not what he holds there', wrong, room
+      using errcode = 'integrity_constraint_violation', constraint = 'stake_owner';
   end if;
 end $$;
 
@@ -137,6 +177,7 @@ begin
     raise exception 'the escrow of room % does not hold its stakes', room
       using errcode = 'integrity_constraint_violation', constraint = 'escrow_balanced';
   end if;
+  perform check_stakes(room, escrow.id);
   if game.game_id is null then
     if stakes.captured > 0 then
       raise exception 'room % has captured stakes without a game', room

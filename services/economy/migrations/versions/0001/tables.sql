@@ -55,6 +55,7 @@ create table hold (
   updated_at timestamptz not null default clock_timestamp()
 );
 create unique index hold_live on hold (room_id, player_id) where status <> 'released';
+create index hold_released on hold (room_id) where status = 'released';
 create index hold_expiry on hold (expires_at) where status = 'held';
 
 create table payout_config (
