@@ -7,7 +7,6 @@ by the game's revision and by the stored answers.
 """
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Callable
 from typing import Final
@@ -15,9 +14,7 @@ from uuid import UUID
 
 import asyncpg
 import msgspec
-import nats.errors
 import structlog
-from prometheus_client import Counter, Histogram
 
 from game_engine import frames
 from game_engine.cache import GameCache
@@ -26,6 +23,7 @@ from game_engine.deadlines import Heartbeat
 from game_engine.domain.change import Change
 from game_engine.domain.judge import Command, Verdict, judge, judge_expiry
 from game_engine.domain.record import GameRecord
+from game_engine.metrics import ACCEPTED, BATCH_SECONDS, BATCHED, COMMANDS, RACES
 from game_engine.queue import CommandQueue, Pending
 from game_engine.results import finish_messages
 from game_engine.settings import EngineSettings
@@ -38,16 +36,6 @@ from shared.contracts.engine import ACT, BOT_PUSH, GAME_PUSH, ActReply, ActReque
 MAX_ATTEMPTS: Final = 12
 RETRY_MAX_S: Final = 0.1
 PATIENCE_MS: Final = int(ACT.timeout_s * 1000)
-
-COMMANDS = Counter("samovar_engine_commands_total", "Commands answered", ["outcome"])
-ACCEPTED = COMMANDS.labels("OK")
-RACES = Counter("samovar_engine_lost_races_total", "Commands judged again")
-BATCHED = Counter("samovar_engine_batched_total", "Commands and expiries put into batches")
-BATCH_SECONDS = Histogram(
-    "samovar_engine_batch_seconds",
-    "Time of one batch, from load to pushes",
-    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5),
-)
 
 _decode_request = msgspec.json.Decoder(ActRequest).decode
 
@@ -86,22 +74,23 @@ class Batcher:
         self._delayed = 0  # commands that wait for another attempt outside of the queue
         self._is_closing = False
         self._undone: list[Pending] = []  # of the present batch
+        self._refusals: set[asyncio.Task[None]] = set()
 
     # --- in --------------------------------------------------------------------------------------
 
-    async def accept_player(self, incoming: Incoming) -> None:
+    def accept_player(self, incoming: Incoming) -> None:
         """Take a request of ``engine.act``; it is answered after its commit."""
-        await self._accept(incoming, is_bot=False)
+        self._accept(incoming, is_bot=False)
 
-    async def accept_bot(self, incoming: Incoming) -> None:
+    def accept_bot(self, incoming: Incoming) -> None:
         """Take a request of ``engine.bot_act``."""
-        await self._accept(incoming, is_bot=True)
+        self._accept(incoming, is_bot=True)
 
-    async def _accept(self, incoming: Incoming, *, is_bot: bool) -> None:
+    def _accept(self, incoming: Incoming, *, is_bot: bool) -> None:
         try:
-            request = _decode_request(incoming.msg.data)
+            request = _decode_request(incoming.data)
         except msgspec.DecodeError:
-            await _refuse(incoming, errors.InvalidRequest())
+            self._refuse_soon(incoming, errors.InvalidRequest())
             return
         command = Command(
             request.player_id, request.request_id, request.sequence, request.type,
@@ -111,7 +100,12 @@ class Batcher:
             self._arrived.set()
         else:
             COMMANDS.labels(errors.Unavailable.code).inc()
-            await _refuse(incoming, errors.Unavailable())
+            self._refuse_soon(incoming, errors.Unavailable())
+
+    def _refuse_soon(self, incoming: Incoming, error: errors.AppError) -> None:
+        task = asyncio.create_task(incoming.refuse(error))
+        self._refusals.add(task)
+        task.add_done_callback(self._refusals.discard)
 
     def expire(self, game_id: UUID, seen_sequence: int) -> None:
         """Take a deadline that was found due; dropped if the queue is full, the scan repeats it."""
@@ -263,13 +257,10 @@ class Batcher:
             return
         if error is not None:
             COMMANDS.labels(error.code).inc()
-            await _refuse(incoming, error)
+            await incoming.refuse(error)
             return
         ACCEPTED.inc()
-        try:
-            await incoming.reply(ActReply(verdict.sequence))
-        except nats.errors.Error:
-            return  # he repeats the request and is answered then
+        await incoming.reply(ActReply(verdict.sequence))
 
     async def _try_again(self, pending: Pending) -> None:
         """Queue what lost a race; after many lost ones the game is locked by something slow."""
@@ -307,8 +298,3 @@ class Batcher:
 
 def _named(error: Exception) -> dict[str, str | None]:
     return {"error": type(error).__name__, "sqlstate": getattr(error, "sqlstate", None)}
-
-
-async def _refuse(incoming: Incoming, error: errors.AppError) -> None:
-    with contextlib.suppress(nats.errors.Error):
-        await incoming.refuse(error)

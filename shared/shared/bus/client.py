@@ -5,6 +5,7 @@ ERR_INTERNAL mean that the outcome is unknown (``shared.errors.UNKNOWN_OUTCOME``
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -15,11 +16,11 @@ import nats
 import nats.errors
 import nats.micro
 import structlog
-from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.micro.request import ERROR_CODE_HEADER, ERROR_HEADER
 
 from shared import errors, metrics, telemetry
+from shared.bus.direct import DirectClient, Headers, not_called
 from shared.contracts.base import Command, Message, Push, decode, encode
 
 Q = TypeVar("Q", bound=Message | msgspec.Struct)
@@ -29,6 +30,7 @@ PushHandler = Callable[[str, bytes], Awaitable[None]]
 
 TIMEOUT_HEADER = "Samovar-Timeout-Ms"
 MAX_RUNNING_REQUESTS = 512  # per process; more are refused at once with ERR_UNAVAILABLE
+FLUSH_S = 2
 PENDING_BYTES = 8 * 1024 * 1024  # what is buffered while NATS is away
 
 log = structlog.get_logger()
@@ -42,26 +44,26 @@ class _ErrorBody(msgspec.Struct):
 
 @dataclass(slots=True)
 class Incoming:
-    """A request that is answered later (hot path)."""
+    """A request that is answered later."""
 
-    msg: Msg
-    client: Client
-
-    @property
-    def data(self) -> bytes:
-        return bytes(self.msg.data)
+    data: bytes
+    reply_to: str
+    headers: Headers
+    client: DirectClient
 
     async def reply(self, message: Message | msgspec.Struct) -> None:
-        await self.client.publish(self.msg.reply, encode(message))
+        """Answer. One who cannot be reached hears nothing, and repeats the request."""
+        self.client.post(self.reply_to, encode(message))
 
     async def refuse(self, error: errors.AppError) -> None:
         """Answer with an error code; its text and details go to the caller."""
         body = _ErrorBody(error.code, str(error), error.details)
-        await self.client.publish(
-            self.msg.reply,
-            msgspec.json.encode(body),
-            headers={ERROR_CODE_HEADER: str(error.http_status), ERROR_HEADER: error.code},
-        )
+        with contextlib.suppress(nats.errors.Error):
+            await self.client.publish(
+                self.reply_to,
+                msgspec.json.encode(body),
+                headers={ERROR_CODE_HEADER: str(error.http_status), ERROR_HEADER: error.code},
+            )
 
 
 @dataclass(slots=True)
@@ -69,15 +71,16 @@ class Subscription:
     """A running watch of a push."""
 
     inner: Any
+    client: DirectClient
 
     async def stop(self) -> None:
-        await self.inner.unsubscribe()
+        await self.client.unsubscribe_direct(self.inner)
 
 
 class Bus:
     """One NATS connection. Make it with ``connect``; end it with ``drain``."""
 
-    def __init__(self, client: Client, name: str) -> None:
+    def __init__(self, client: DirectClient, name: str) -> None:
         self.client = client
         self.name = name
         self.on_reconnect: list[Callable[[], Awaitable[None]]] = []
@@ -94,7 +97,7 @@ class Bus:
             TimeoutError: if no connection came about within ``patience_s``.
             nats.errors.Error: if the server refuses us for good.
         """
-        client = Client()
+        client = DirectClient()
         bus = cls(client, name or user)
         async with asyncio.timeout(patience_s):
             # Reconnecting for ever, the client also waits for a server that is still to come.
@@ -163,8 +166,8 @@ class Bus:
             started = time.perf_counter()
             code = "OK"
             try:
-                with telemetry.span(command.subject, incoming.msg.headers):
-                    async with asyncio.timeout(_budget_s(command, incoming.msg)):
+                with telemetry.span(command.subject, incoming.headers):
+                    async with asyncio.timeout(_budget_s(command, incoming.headers)):
                         request = decode(command.request, incoming.data)
                         reply = await handler(request)
                 await incoming.reply(reply)
@@ -183,11 +186,10 @@ class Bus:
                     time.perf_counter() - started
                 )
 
-        async def accept(incoming: Incoming) -> None:
-            if len(self._running) >= MAX_RUNNING_REQUESTS:
-                await incoming.refuse(errors.Unavailable())
-                return
-            task = asyncio.create_task(run(incoming))
+        def accept(incoming: Incoming) -> None:
+            is_flood = len(self._running) >= MAX_RUNNING_REQUESTS
+            work = incoming.refuse(errors.Unavailable()) if is_flood else run(incoming)
+            task = asyncio.create_task(work)
             self._running.add(task)
             task.add_done_callback(self._running.discard)
 
@@ -209,28 +211,29 @@ class Bus:
         return True
 
     async def serve_deferred(
-        self, command: Command[Q, R], accept: Callable[[Incoming], Awaitable[None]]
+        self, command: Command[Q, R], accept: Callable[[Incoming], None]
     ) -> None:
         """Hand every request to ``accept``, which must return at once and answer later."""
         await self.announce()
 
-        async def on_request(request: Any) -> None:
-            await accept(Incoming(request._msg, self.client))  # micro hides it
+        def on_message(_: str, reply: str, data: bytes, headers: Headers) -> None:
+            endpoint._num_requests += 1  # what micro counts on its own way
+            accept(Incoming(data, reply, headers, self.client))
 
         await self._service.add_endpoint(
             name=command.name,
             subject=command.subject,
             queue_group=command.owner,
-            handler=on_request,
+            handler=not_called,
         )
+        endpoint = self._service._endpoints[-1]
+        self.client.make_direct(endpoint._subscription, on_message)
 
     # --- pushes ----------------------------------------------------------------------------------
 
     async def push(self, push: Push, key: object, payload: bytes) -> None:
         """Send a push, at most once; never fails for want of receivers."""
-        try:
-            await self.client.publish(push.subject(key), payload)
-        except nats.errors.Error:
+        if not self.client.post(push.subject(key), payload):
             metrics.PUSHES_LOST.inc()  # receivers repair by sequence
 
     async def watch(self, push: Push, key: object | None, handler: PushHandler) -> Subscription:
@@ -238,28 +241,41 @@ class Bus:
 
         Handlers of one subscription run one at a time, in order of arrival.
         """
-
-        async def on_message(msg: Msg) -> None:
-            await handler(msg.subject.rpartition(".")[2], bytes(msg.data))
-
         subject = push.pattern if key is None else push.subject(key)
-        return Subscription(await self.client.subscribe(subject, cb=on_message))
+        return await self._watch(subject, "", handler)
 
     async def watch_shared(self, push: Push, group: str, handler: PushHandler) -> Subscription:
         """Like ``watch`` for any key, but each push goes to one member of the group only."""
+        return await self._watch(push.pattern, group, handler)
 
+    async def watch_now(
+        self, push: Push, key: object, handler: Callable[[bytes], None]
+    ) -> Subscription:
+        """Like ``watch``, for a handler that returns at once: it runs in the read loop."""
+
+        def on_message(_subject: str, _reply: str, data: bytes, _headers: Headers) -> None:
+            handler(data)
+
+        inner = await self.client.subscribe_direct(push.subject(key), on_message)
+        return Subscription(inner, self.client)
+
+    async def _watch(self, subject: str, queue: str, handler: PushHandler) -> Subscription:
         async def on_message(msg: Msg) -> None:
             await handler(msg.subject.rpartition(".")[2], bytes(msg.data))
 
-        return Subscription(await self.client.subscribe(push.pattern, queue=group, cb=on_message))
+        inner = await self.client.subscribe(subject, queue=queue, cb=on_message)
+        return Subscription(inner, self.client)
 
     # --- end -------------------------------------------------------------------------------------
 
     async def stop_serving(self) -> None:
-        """Take no new requests; those that run may finish."""
+        """Take no new requests; those that the server sent before are still accepted."""
         if self._service is not None:
             await self._service.stop()
             self._service = None
+            if self.client.is_connected:
+                with contextlib.suppress(nats.errors.Error, TimeoutError):
+                    await self.client.flush(FLUSH_S)
 
     async def drain(self, timeout_s: float = 5.0) -> None:
         """Stop serving, let running requests answer, flush, close."""
@@ -311,8 +327,7 @@ def declared(command: Command[Any, Any], error: errors.AppError) -> errors.AppEr
     return errors.Internal()
 
 
-def _budget_s(command: Command[Any, Any], msg: Msg) -> float:
-    headers = msg.headers
+def _budget_s(command: Command[Any, Any], headers: Headers) -> float:
     if headers and TIMEOUT_HEADER in headers:
         return int(headers[TIMEOUT_HEADER]) / 1000
     return command.timeout_s

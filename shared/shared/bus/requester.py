@@ -1,8 +1,8 @@
 """Many small requests over one inbox: ``Bus.call`` without a task, a future and a timer for each.
 
 A gateway sends one request for every move of every player. Here a request is one entry in a dict
-and one line in nats-py's write buffer, and its reply is one plain function call. The trace headers
-of ``Bus.call`` are left out.
+and one line in the write buffer, and its reply is one plain function call (see
+``direct``). The trace headers of ``Bus.call`` are left out.
 """
 
 import asyncio
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import structlog
-from nats.aio.msg import Msg
 from nats.micro.request import ERROR_HEADER
 
 from shared import errors
 from shared.bus.client import Bus, to_error
+from shared.bus.direct import Headers
 from shared.contracts.base import Command
 
 OnReply = Callable[[bytes | errors.AppError], None]
@@ -52,8 +52,8 @@ class Requester:
     @classmethod
     async def start(cls, bus: Bus, *, timeout_s: float) -> "Requester":
         requester = cls(bus, timeout_s)
-        requester._subscription = await bus.client.subscribe(
-            f"{requester._inbox}.*", cb=requester._on_message
+        requester._subscription = await bus.client.subscribe_direct(
+            f"{requester._inbox}.*", requester._on_message
         )
         return requester
 
@@ -76,14 +76,7 @@ class Requester:
         self._outstanding[token] = _Outstanding(on_reply, self._loop.time() + self._timeout_s)
         if self._sweep_timer is None:
             self._sweep_timer = self._loop.call_later(SWEEP_S, self._sweep)
-        line = f"PUB {command.subject} {self._inbox}.{token} {len(request)}\r\n".encode()
-        # What ``Client.publish`` does, without becoming a coroutine: queue, and wake the flusher.
-        data = b"".join((line, request, b"\r\n"))
-        client._pending.append(data)
-        client._pending_data_size += len(data)
-        flush_queue = client._flush_queue
-        if flush_queue is not None and flush_queue.empty():
-            flush_queue.put_nowait(self._loop.create_future())
+        client.post(command.subject, request, f"{self._inbox}.{token}")
 
     async def stop(self) -> None:
         """Forget what is outstanding; nobody is called any more."""
@@ -91,22 +84,21 @@ class Requester:
         if self._sweep_timer is not None:
             self._sweep_timer.cancel()
             self._sweep_timer = None
-        if self._subscription is not None and not self._client.is_closed:
-            await self._subscription.unsubscribe()
+        if self._subscription is not None:
+            await self._client.unsubscribe_direct(self._subscription)
 
-    async def _on_message(self, msg: Msg) -> None:
-        found = self._outstanding.pop(msg.subject[self._token_at :], None)
+    def _on_message(self, subject: str, _reply: str, data: bytes, headers: Headers) -> None:
+        found = self._outstanding.pop(subject[self._token_at :], None)
         if found is None:
             return  # came after its time
-        headers = msg.headers
         if headers is None:
-            found.on_reply(msg.data)
+            found.on_reply(data)
         elif ERROR_HEADER in headers:
-            found.on_reply(to_error(msg.data))
+            found.on_reply(to_error(data))
         elif headers.get(_STATUS) == _NO_RESPONDERS:
             found.on_reply(errors.Unavailable("no responders"))
         else:
-            found.on_reply(msg.data)
+            found.on_reply(data)
 
     def _sweep(self) -> None:
         now = self._loop.time()

@@ -1,10 +1,11 @@
 """Messages owned by economy: money (design: economy, spec §5-8, 13, 14)."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Annotated
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from shared.contracts.base import Command, Event, Message
 from shared.errors import (
@@ -14,6 +15,15 @@ from shared.errors import (
     InvalidBet,
     InvalidRequest,
 )
+from shared.money import MAX_BET, MIN_BET
+
+# What a database could not store is refused here, as a request of the wrong shape.
+Moment = Annotated[
+    AwareDatetime,
+    Field(ge=datetime(2000, 1, 1, tzinfo=UTC), lt=datetime(3000, 1, 1, tzinfo=UTC)),
+]
+StakeAmount = Annotated[int, Field(ge=MIN_BET, le=MAX_BET)]
+_PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]+$"
 
 
 class HoldStatus(StrEnum):
@@ -40,14 +50,15 @@ class Reason(StrEnum):
 class PlaceHold(Message):
     """Take a stake from a player into the room's escrow. Idempotent by ``hold_id``.
 
-    ``registered`` is false for guests, who get no opening grant.
+    ``registered`` is false for guests, who get no opening grant. An amount out of bounds is
+    ERR_INVALID_BET.
     """
 
     hold_id: UUID
     player_id: UUID
     room_id: UUID
     amount: int
-    expires_at: datetime
+    expires_at: Moment
     registered: bool = True
 
 
@@ -57,7 +68,7 @@ class ReleaseHold(Message):
     hold_id: UUID
     player_id: UUID
     room_id: UUID
-    amount: int
+    amount: StakeAmount
 
 
 class GetHold(Message):
@@ -85,9 +96,9 @@ class CaptureHolds(Message):
 
     room_id: UUID
     game_id: UUID
-    bet: int
+    bet: StakeAmount
     holds: tuple[HoldRef, ...] = Field(min_length=2, max_length=4)
-    payout_config_version: int
+    payout_config_version: int = Field(ge=1, lt=2**31)
 
 
 class HoldsCaptured(Message):
@@ -99,7 +110,7 @@ class Standing(Message):
     """One player's outcome. ``place`` is None where the game gave none (forfeit, cancelled)."""
 
     player_id: UUID
-    place: int | None
+    place: int | None = Field(ge=1, le=8)
     forfeited: bool = False
 
 
@@ -181,11 +192,11 @@ class Transfers(Message):
 class Adjust(Message):
     """Correct a balance by hand (mint <-> player). Idempotent by ``ticket`` and player."""
 
-    ticket: str = Field(min_length=1, max_length=80)
+    ticket: str = Field(min_length=1, max_length=80, pattern=_PRINTABLE)
     player_id: UUID
-    amount: int
-    note: str = Field(min_length=1, max_length=500)
-    actor: str = Field(min_length=1, max_length=80)
+    amount: int = Field(ge=-MAX_BET, le=MAX_BET)
+    note: str = Field(min_length=1, max_length=500, pattern=_PRINTABLE)
+    actor: str = Field(min_length=1, max_length=80, pattern=_PRINTABLE)
 
 
 PLACE_HOLD = Command(

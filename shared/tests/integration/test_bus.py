@@ -98,8 +98,8 @@ async def test_a_handler_over_its_time_is_a_timeout_for_the_caller(connect):
 async def test_a_reply_that_is_not_understood_is_no_refusal(connect):
     server, client = await connect("economy"), await connect("lobby")
 
-    async def answer(incoming):
-        await incoming.client.publish(incoming.msg.reply, b'{"from": "the future"}')
+    def answer(incoming):
+        incoming.client.post(incoming.reply_to, b'{"from": "the future"}')
 
     await server.serve_deferred(economy.PLACE_HOLD, answer)
     await server.client.flush()

@@ -26,6 +26,7 @@ from shared.contracts.engine import (
 from shared.errors import AppError, StaleState
 from shared.ids import bot_id
 from shared.lifecycle import start
+from tests.serving import serve_in_tasks
 
 NEVER_S = 3600
 
@@ -53,7 +54,7 @@ class Engine:
         self._changed = asyncio.Condition()
 
     async def serve(self):
-        await self.bus.serve_deferred(BOT_ACT, self.on_act)
+        await serve_in_tasks(self.bus, BOT_ACT, self.on_act)
         await self.bus.serve(LIST_WAITING_BOTS, self.on_list)
 
     async def on_act(self, incoming):

@@ -21,6 +21,7 @@ from shared.contracts import auth, economy, engine
 from shared.contracts.base import Command, Event, Message, decode
 from shared.errors import AppError, HoldFailed, InsufficientFunds
 from shared.ids import bot_id
+from tests.serving import serve_in_tasks
 
 
 class Fault(Enum):
@@ -101,7 +102,7 @@ class FakeService:
             if fault is not Fault.LOSE_REPLY:
                 await incoming.reply(reply)
 
-        await self.bus.serve_deferred(command, accept)
+        await serve_in_tasks(self.bus, command, accept)
 
     async def publish(self, event: Event[Any], payload: Message, *, times: int = 1) -> None:
         """Publish a fact; more than once under ids of their own, as after a restore."""
