@@ -9,24 +9,26 @@ from realtime import frames
 from realtime.backend import Backend, Moves
 from realtime.background import Background
 from realtime.commands import Commands
-from realtime.connection import Connection, Gateway, Wire
-from realtime.domain.session import Meters, Session
+from realtime.connection import Connection, Gateway
 from realtime.feeds import Feeds
 from realtime.gatekeeper import Gatekeeper
 from realtime.hub import Hub
+from realtime.limits import PlayerMeters, new_session
 from realtime.presence import Presence
 from realtime.pushes import Pushes
-from realtime.reception import RESTART, Reception
+from realtime.reception import Reception
 from realtime.rest.access import Facade
 from realtime.rest.facade import create_facade
 from realtime.resync import Resync
 from realtime.settings import Settings
+from realtime.strangers import Proxies, Strangers
+from realtime.wire import FLOOD, RESTART, Wire
 from realtime.wires.native import NativeWire
 from shared.bus.requester import Requester
 from shared.clock import SystemClock
 from shared.ids import new_id
 from shared.lifecycle import Service
-from shared.ratelimit import Bucket, Limit, RateLimiter
+from shared.ratelimit import RateLimiter
 
 DRAIN_MOVES_S = 1.0  # for the replies of moves that are under way
 
@@ -57,7 +59,10 @@ async def compose(service: Service) -> None:
     backend = Backend(bus, settings.ask_patience_s)
     requester = await Requester.start(bus, timeout_s=settings.act_timeout_s)
     moves = Moves(requester, settings.act_patience_s)
-    hub = Hub(settings.sockets_per_player)
+    strangers = Strangers(
+        settings.unauthenticated_sockets, settings.unauthenticated_sockets_per_address
+    )
+    hub = Hub(settings.sockets_per_player, strangers, PlayerMeters(settings))
     gatekeeper = Gatekeeper(backend, SystemClock())
     presence = Presence(valkey, bus, hub, str(new_id()), settings.presence_ttl_s)
     feeds = Feeds(
@@ -66,6 +71,7 @@ async def compose(service: Service) -> None:
         hub=hub,
         background=background,
         absent=presence.absent,
+        now=SystemClock(),
         gap_hold_s=settings.gap_hold_s,
     )
     pushes = Pushes(bus, hub, feeds, gatekeeper, background)
@@ -74,6 +80,7 @@ async def compose(service: Service) -> None:
     service.on_close(background.close)
     service.on_close(moves.stop)
     await pushes.start()
+    await bus.announce()  # the engine stops the players' clocks while no gateway answers
     await _serve_sockets(service, core)
     facade = Facade(backend, moves, feeds, gatekeeper, RateLimiter(valkey), settings)
     service.http(create_facade(facade), settings.http_host, settings.http_port)
@@ -99,15 +106,17 @@ async def _serve_sockets(service: Service, core: _Core) -> None:
         settings, hub.mark, reception.authenticate, commands.dispatch, reception.leave
     )
 
-    def connect(wire: Wire) -> Connection:
-        connection = Connection(wire, gateway, _session(settings))
-        hub.sockets.add(connection)
+    def connect(wire: Wire, address: str) -> Connection:
+        connection = Connection(wire, gateway, new_session(settings))
+        if not hub.arrive(connection, address):
+            connection.close(FLOOD, "too many connections")
         return connection
 
     def is_accepting() -> bool:
         return core.gatekeeper.loaded.is_set() and not service.stopping.is_set()
 
-    native = NativeWire(connect, settings.origins, is_accepting)
+    proxies = Proxies(settings.trusted_proxies)
+    native = NativeWire(connect, settings.origins, proxies, is_accepting)
 
     async def drain() -> None:
         native.stop()
@@ -143,21 +152,6 @@ def _run_jobs(service: Service, core: _Core) -> None:
     service.every("heartbeat", settings.heartbeat_interval_s, heartbeat)
     service.job("presence", core.presence.run)
     service.job("resync", resync.run)
-
-
-def _session(settings: Settings) -> Session:
-    def per_minute(name: str, count: int) -> Bucket:
-        return Bucket(Limit(name, count, 60, max(1, count - 1)))
-
-    burst, rate = settings.commands_burst, settings.commands_per_s
-    states = settings.state_requests_per_s
-    meters = Meters(
-        commands=Bucket(Limit("commands", burst, burst / rate, burst)),
-        states=Bucket(Limit("states", 1, 1 / states, max(1, round(states)))),
-        refusals=per_minute("refusals", settings.refusals_per_minute),
-        bad_frames=per_minute("bad frames", settings.bad_frames_per_minute),
-    )
-    return Session(meters, settings.watched_games)
 
 
 def _say_goodbye(hub: Hub, spread_ms: int) -> None:

@@ -78,8 +78,9 @@ class Moves:
 
     def act(self, request: ActRequest, on_acted: OnActed) -> None:
         """Send a move; ``on_acted`` gets the new sequence, the refusal or the unknown outcome."""
+        move = _Move(self, _encode(request), on_acted)
         self.under_way += 1
-        _Move(self, _encode(request), on_acted).send()
+        move.send()
 
     async def act_and_wait(self, request: ActRequest) -> int:
         """Send a move and return the new sequence.

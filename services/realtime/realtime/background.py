@@ -18,7 +18,7 @@ class Background:
         self._name = name
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def spawn(self, work: Coroutine[Any, Any, object]) -> None:
         """Start a coroutine; whoever calls sees to it that there are not too many."""
         task = asyncio.create_task(self._guard(work))
         self._tasks.add(task)
@@ -31,7 +31,7 @@ class Background:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _guard(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _guard(self, work: Coroutine[Any, Any, object]) -> None:
         try:
             await work
         except errors.AppError as error:

@@ -96,8 +96,9 @@ class Commands:
 
     def _unwatch_game(self, connection: Connection, message: ClientFrame) -> None:
         game_id = _game_of(message)
-        if game_id in connection.session.watched:
-            connection.session.unwatch(game_id)
+        connection.session.unwatch(game_id)
+        player = self._hub.player_of(connection)
+        if player is None or game_id not in player.games:  # nobody turns away from his own game
             self._feeds.leave(game_id, connection)
         connection.send_frame(frames.done(message.request_id, game_id=game_id))
 
@@ -115,19 +116,19 @@ class Commands:
 
     async def _watch_game(self, connection: Connection, message: ClientFrame) -> None:
         game_id, player_id = _game_of(message), _player_of(connection)
-        player = self._hub.player_of(connection)
-        if player is not None and game_id in player.games:
+        session = connection.session
+        if game_id in connection.games:
             self._finish_watch(connection, message, self._feeds.sequence(game_id))
             return
-        connection.session.watch(game_id)
+        mark = session.watch(game_id)
         try:
             view = await self._feeds.join(game_id, player_id, [connection])
         except errors.AppError:
-            connection.session.unwatch(game_id)
+            session.give_up(game_id, mark)
             raise
-        if view.status is not GameStatus.RUNNING:
-            connection.session.unwatch(game_id)
-        elif game_id not in connection.session.watched:  # he thought better of it meanwhile
+        if view.status is not GameStatus.RUNNING or player_id in view.seats:
+            session.give_up(game_id, mark)
+        elif game_id not in session.watched:  # he thought better of it meanwhile
             self._feeds.leave(game_id, connection)
         self._finish_watch(connection, message, view.sequence)
 
@@ -147,7 +148,7 @@ class Commands:
         view = await self._feeds.look(game_id, player_id)
         if player_id not in view.seats and game_id not in connection.session.watched:
             raise errors.PlayerNotInGame
-        self._feeds.show(connection, view)
+        await self._feeds.show(connection, view)
         connection.send_frame(
             frames.done(message.request_id, game_id=game_id, sequence=view.sequence)
         )

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Protocol
 from uuid import UUID
 
 import msgspec
@@ -20,46 +19,21 @@ from realtime.domain import envelope
 from realtime.domain.envelope import BadFrame
 from realtime.domain.session import Session, Verdict
 from realtime.settings import Settings
+from realtime.wire import (
+    ABUSE,
+    FLOOD,
+    RESTART,
+    SLOW,
+    UNAUTHENTICATED,
+    Credentials,
+    Token,
+    Wire,
+)
 from shared import errors
 from shared.contracts.realtime import ClientFrame
 
-ABUSE, UNAUTHENTICATED, SLOW, FLOOD, INTERNAL = 4400, 4401, 4408, 4429, 1011
-MAX_WAITING = 32  # messages sent before the check of credentials is through
-
-
-class Wire(Protocol):
-    """What a connection needs of its socket."""
-
-    def write(self, data: bytes) -> None:
-        """Write without waiting; what the system does not take is buffered."""
-
-    def unsent(self) -> int:
-        """Return how many bytes are buffered in this process."""
-
-    def close(self, code: int, reason: str) -> None:
-        """Send a close frame after what is buffered, and hang up in the end."""
-
-    def ping(self) -> None:
-        """Make a living peer answer."""
-
-    def abort(self) -> None:
-        """Hang up now."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ticket:
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """An access token; ``by_frame`` if it came with AUTH, which is answered."""
-
-    value: str
-    by_frame: bool
-
-
-Credentials = Ticket | Token
+# Of messages sent before the check of credentials is through.
+MAX_WAITING, MAX_WAITING_BYTES = 32, 64 * 1024
 
 
 class State(Enum):
@@ -89,7 +63,7 @@ class Connection:
 
     __slots__ = (
         "_backlog", "_frames", "_gateway", "_loop", "_out", "_timer", "_waiting", "_wire",
-        "_written", "player_id", "running", "session", "silent", "state",
+        "_written", "games", "player_id", "running", "session", "silent", "state",
     )  # fmt: skip
 
     def __init__(self, wire: Wire, gateway: Gateway, session: Session) -> None:
@@ -99,6 +73,7 @@ class Connection:
         self.session = session
         self.state = State.NEW
         self.player_id: UUID | None = None
+        self.games: set[UUID] = set()  # those whose pushes it gets
         self.running = 0  # commands of this client that wait for another service
         self.silent = 0  # looks for life since it was last heard
         self._waiting: list[bytes] = []
@@ -116,16 +91,16 @@ class Connection:
 
     def start(self, credentials: Credentials | None) -> None:
         """Begin: check what the handshake carried, or wait for AUTH."""
-        if credentials is None:
-            self.set_timer(self._gateway.settings.auth_deadline_s, self._not_authenticated)
-        else:
+        if self.state is State.CLOSED:
+            return
+        self.set_timer(self._gateway.settings.auth_deadline_s, self._auth_is_late)
+        if credentials is not None:
             self.check(credentials, None)
 
     def check(self, credentials: Credentials, request_id: UUID | None) -> None:
         """Have credentials checked; the client's next messages wait."""
         if self.state is State.NEW:
             self.state = State.CHECKING
-            self.set_timer(None)
         self._gateway.authenticate(self, credentials, request_id)
 
     def opened(self) -> None:
@@ -140,14 +115,25 @@ class Connection:
         if self.state is State.OPEN:
             self._handle(data)
         elif self.state is State.CHECKING:
-            if len(data) > self._gateway.settings.max_frame_bytes:
-                self.too_large()
-            elif len(self._waiting) >= MAX_WAITING:
-                self.close(ABUSE, "too many messages")
-            else:
-                self._waiting.append(data)
+            self._keep(data)
         elif self.state is State.NEW:
             self._handle_first(data)
+
+    def count_control_frame(self) -> bool:
+        """Count a frame that is no message; False if nothing is taken from the client any more."""
+        if self.session.judge_control_frame(self._loop.time()) is Verdict.CLOSE:
+            self.close(FLOOD, "too many frames")
+        return self.state is not State.CLOSED
+
+    def _keep(self, data: bytes) -> None:
+        if len(data) > self._gateway.settings.max_frame_bytes:
+            self._bad_frame(BadFrame(errors.InvalidRequest("The message is too large."), None))
+            return
+        size = sum(map(len, self._waiting)) + len(data)
+        if len(self._waiting) >= MAX_WAITING or size > MAX_WAITING_BYTES:
+            self.close(ABUSE, "too many messages")
+        else:
+            self._waiting.append(data)
 
     def _handle(self, data: bytes) -> None:
         try:
@@ -175,7 +161,7 @@ class Connection:
             self._auth(frame)
         else:
             self.send_frame(frames.failed(frame.request_id, errors.Unauthorized()))
-            self._not_authenticated()
+            self.close(UNAUTHENTICATED, "not authenticated")
 
     def _auth(self, frame: ClientFrame) -> None:
         try:
@@ -184,10 +170,6 @@ class Connection:
             self._bad_frame(BadFrame(errors.InvalidRequest(), frame.request_id))
             return
         self.check(Token(token, by_frame=True), frame.request_id)
-
-    def too_large(self) -> None:
-        """Answer a message that is not even kept."""
-        self._bad_frame(BadFrame(errors.InvalidRequest("The message is too large."), None))
 
     def _bad_frame(self, bad: BadFrame) -> None:
         metrics.BAD_FRAMES.inc()
@@ -212,8 +194,12 @@ class Connection:
         if delay_s is not None and callback is not None:
             self._timer = self._loop.call_later(delay_s, callback)
 
-    def _not_authenticated(self) -> None:
-        self.close(UNAUTHENTICATED, "not authenticated")
+    def _auth_is_late(self) -> None:
+        if self.state is State.NEW:
+            self.close(UNAUTHENTICATED, "not authenticated")
+        elif self.state is State.CHECKING:
+            self.send_frame(frames.failed(None, errors.Unavailable()))
+            self.close(RESTART, "credentials cannot be checked")
 
     def heartbeat(self) -> None:
         """Ask a silent peer for a sign of life; hang up on one that gave none twice."""

@@ -9,8 +9,9 @@ import msgspec
 from realtime import frames
 from realtime.connection import Connection
 from realtime.domain.order import Order
-from realtime.public_state import is_state, with_absent
+from realtime.public_state import corrected, is_state
 from shared.bus import Subscription
+from shared.clock import Clock
 from shared.contracts.engine import GamePush, View
 from shared.contracts.realtime import frame
 
@@ -33,7 +34,9 @@ class Feed:
 
     __slots__ = (
         "_ahead",
-        "_last_state",
+        "_clock",
+        "_state",
+        "_state_at",
         "away",
         "game_id",
         "gap_timer",
@@ -46,7 +49,8 @@ class Feed:
         "subscription",
     )  # fmt: skip
 
-    def __init__(self, game_id: UUID, ready: asyncio.Future[None]) -> None:
+    def __init__(self, game_id: UUID, ready: asyncio.Future[None], now: Clock) -> None:
+        self._clock = now
         self.game_id = game_id
         self.ready = ready
         self.order: Order[GamePush] = Order()
@@ -59,11 +63,13 @@ class Feed:
         self.gap_timer: asyncio.TimerHandle | None = None
         # Members that were shown a view newer than the pushes so far, and its sequence.
         self._ahead: dict[Connection, int] = {}
-        self._last_state: msgspec.Raw | None = None
+        # The last GAME_STATE all members have been given, and its sequence.
+        self._state: msgspec.Raw | None = None
+        self._state_at = NOTHING_SEEN
 
     def deliver(self, push: GamePush) -> None:
         """Write a push to every member; never waits."""
-        public = self._public(push.public)
+        public = self._public(push.public, push.to_sequence)
         data = frames.all_on_wire(public)
         count = len(public)
         for connection in self.members:
@@ -103,6 +109,13 @@ class Feed:
         """Return whose view a member gets; None is the public one."""
         return connection.player_id if connection.player_id in self.seats else None
 
+    def remember(self, view: View) -> None:
+        """Note the state of a view if it is the one all members have been given."""
+        if view.sequence == self.order.sequence:
+            for part in view.frames:
+                if is_state(bytes(part)):
+                    self._state, self._state_at = part, view.sequence
+
     def drop(self, connection: Connection) -> None:
         """Forget a member; one that is none changes nothing."""
         self.members.discard(connection)
@@ -113,35 +126,44 @@ class Feed:
         if player_id not in self.seats or is_connected == (player_id not in self.away):
             return
         news: list[bytes] = []
+        known = self.order.sequence
         if is_connected:
             self.away.discard(player_id)
             news.append(
                 frame(
                     "PLAYER_RECONNECTED",
                     game_id=self.game_id,
-                    sequence=self.order.sequence,
+                    sequence=known,
                     seat=self.seats.index(player_id),
                     player_id=player_id,
                 )
             )
         else:
             self.away.add(player_id)
-        if self._last_state is not None:
-            news += self._public([self._last_state])
+        if self._state is not None and self._state_at == known:
+            state = bytes(self._state)
+            news.append(corrected(state, self._away_seats(), self._clock.now_ms()))
+        if not news:
+            return
         data = frames.all_on_wire(news)
         for connection in self.members:
-            if connection.player_id != player_id:
+            # Who is ahead is told by the next state; this one would be a step back.
+            if connection.player_id != player_id and self.seen(connection) == known:
                 connection.send(data, len(news))
 
-    def _public(self, raw: Iterable[msgspec.Raw]) -> list[bytes]:
-        """Return frames as bytes, the state corrected by who is away: the engine cannot know."""
+    def _public(self, raw: Iterable[msgspec.Raw], pushed_at: int | None = None) -> list[bytes]:
+        """Return frames as bytes, the state corrected by who is away: the engine cannot know.
+
+        ``pushed_at``: the sequence of frames that go to all members.
+        """
         result: list[bytes] = []
         for part in raw:
             data = bytes(part)
             if is_state(data):
-                self._last_state = part
+                if pushed_at is not None:
+                    self._state, self._state_at = part, pushed_at
                 if self.away:
-                    data = with_absent(data, self._away_seats())
+                    data = corrected(data, self._away_seats())
             result.append(data)
         return result
 

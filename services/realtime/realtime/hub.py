@@ -7,6 +7,10 @@ import structlog
 
 from realtime import frames, metrics
 from realtime.connection import Connection
+from realtime.domain.session import Meters
+from realtime.limits import PlayerMeters
+from realtime.strangers import Strangers
+from realtime.wire import INTERNAL
 from shared import errors
 from shared.bus import Subscription
 from shared.contracts.auth import Identity
@@ -18,15 +22,17 @@ class Player:
     """A player with at least one socket here.
 
     Attributes:
-        games: Running games he plays in, as far as this gateway knows.
+        games: Running games he plays in that are watched here for him.
+        meters: What he may still do.
         is_watched: The pushes for him are subscribed to, or are being so.
         subscription: To the pushes for him.
     """
 
-    __slots__ = ("connections", "games", "id", "is_watched", "subscription")
+    __slots__ = ("connections", "games", "id", "is_watched", "meters", "subscription")
 
-    def __init__(self, player_id: UUID) -> None:
+    def __init__(self, player_id: UUID, meters: Meters) -> None:
         self.id = player_id
+        self.meters = meters
         self.connections: set[Connection] = set()
         self.games: set[UUID] = set()
         self.is_watched = False
@@ -42,9 +48,13 @@ class Player:
 class Hub:
     """The registry of this gateway's connections, and their common flush."""
 
-    def __init__(self, max_sockets_per_player: int) -> None:
+    def __init__(
+        self, max_sockets_per_player: int, strangers: Strangers, meters: PlayerMeters
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         self._max_sockets = max_sockets_per_player
+        self._strangers = strangers
+        self._meters = meters
         self._dirty: list[Connection] = []
         self._by_session: dict[UUID, set[Connection]] = {}
         self.sockets: set[Connection] = set()  # authenticated or not
@@ -64,6 +74,11 @@ class Hub:
             return None
         return self.players.get(connection.player_id)
 
+    def arrive(self, connection: Connection, address: str) -> bool:
+        """Register a connection nobody has authenticated yet; False if it is one too many."""
+        self.sockets.add(connection)
+        return self._strangers.admit(connection, address)
+
     def add(self, connection: Connection, identity: Identity) -> Player:
         """Register an authenticated connection.
 
@@ -72,11 +87,14 @@ class Hub:
         """
         player = self.players.get(identity.player_id)
         if player is None:
-            player = self.players[identity.player_id] = Player(identity.player_id)
+            meters = self._meters.take(identity.player_id, self.now())
+            player = self.players[identity.player_id] = Player(identity.player_id, meters)
         elif len(player.connections) >= self._max_sockets:
             raise errors.RateLimited("Too many connections.")
+        self._strangers.forget(connection)
         player.connections.add(connection)
         connection.player_id = player.id
+        connection.session.meters = player.meters
         self._by_session.setdefault(identity.session_id, set()).add(connection)
         metrics.SOCKETS.inc()
         return player
@@ -90,6 +108,7 @@ class Hub:
         """Forget a connection; return its player if that was his last one."""
         self.sockets.discard(connection)
         self.lobby.discard(connection)
+        self._strangers.forget(connection)
         player = self.player_of(connection)
         if player is None or connection not in player.connections:
             return None
@@ -100,6 +119,7 @@ class Hub:
         if player.connections:
             return None
         del self.players[player.id]
+        self._meters.rest(player.id, player.meters, self.now())
         return player
 
     def of_session(self, session_id: UUID) -> list[Connection]:
@@ -127,7 +147,7 @@ class Hub:
                 connection.flush()
             except Exception:  # one socket's trouble is not another's
                 log.exception("flush failed")
-                connection.close(1011, "internal error")
+                connection.close(INTERNAL, "internal error")
 
     def _drop_session(self, connection: Connection, session_id: UUID) -> None:
         connections = self._by_session.get(session_id)

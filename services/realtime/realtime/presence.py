@@ -21,6 +21,8 @@ from shared.bus import Bus
 from shared.contracts.realtime import PRESENCE_PUSH, PresenceChanged
 
 CHUNK = 500
+# How long the first view of a game waits to learn who is there; later it is told anyway.
+ABSENT_WAIT_S = 0.1
 BOT_UUID_VERSION = 5  # shared.ids.bot_id; people have uuid7
 
 log = structlog.get_logger()
@@ -76,11 +78,16 @@ class Presence:
                 feed.set_presence(player_id, player_id not in absent)
 
     async def absent(self, player_ids: list[UUID]) -> set[UUID]:
-        """Return those who are connected nowhere; nobody, if Valkey does not answer."""
+        """Return those who are connected nowhere; nobody, if Valkey does not answer at once."""
         asked = [player_id for player_id in player_ids if self._must_ask(player_id)]
         if not asked:
             return set()
-        return await self._ask(asked) or set()
+        try:
+            async with asyncio.timeout(ABSENT_WAIT_S):
+                return await self._ask(asked) or set()
+        except TimeoutError:
+            log.warning("presence is not read in time")
+            return set()
 
     async def _ask(self, asked: list[UUID]) -> set[UUID] | None:
         absent: set[UUID] = set()

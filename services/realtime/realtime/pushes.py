@@ -1,21 +1,19 @@
 """Pushes from other services to the sockets of this gateway (games: ``feeds.py``)."""
 
-from collections.abc import Iterable
 from uuid import UUID
 
 import msgspec
 
 from realtime.backend import unsubscribe
 from realtime.background import Background
-from realtime.connection import UNAUTHENTICATED, Connection
 from realtime.feeds import Feeds
 from realtime.frames import failed
 from realtime.gatekeeper import Gatekeeper
 from realtime.hub import Hub, Player
+from realtime.wire import UNAUTHENTICATED
 from shared import errors
 from shared.bus import Bus
 from shared.contracts.auth import SESSION_PUSH
-from shared.contracts.engine import GameStatus
 from shared.contracts.lobby import LOBBY_PUSH
 from shared.contracts.realtime import PRESENCE_PUSH, USER_PUSH, PresenceChanged
 
@@ -56,7 +54,7 @@ class Pushes:
             if _STARTED in payload[:_MARK_WITHIN]:
                 started = msgspec.json.decode(payload, type=_Started)
                 self._background.spawn(
-                    self.bring_to_game(player, started.game_id, player.connections)
+                    self._feeds.join(started.game_id, player.id, player.connections)
                 )
 
         player.is_watched = True
@@ -67,21 +65,6 @@ class Pushes:
             raise
         if not player.connections:  # gone meanwhile
             await unsubscribe(player.subscription)
-
-    async def bring_to_game(
-        self, player: Player, game_id: UUID, connections: Iterable[Connection]
-    ) -> None:
-        """Show a running game to sockets of its player and keep them there."""
-        was_known = game_id in player.games
-        player.games.add(game_id)
-        try:
-            view = await self._feeds.join(game_id, player.id, connections)
-        except errors.AppError:
-            if not was_known:
-                player.games.discard(game_id)  # the resync will find it again
-            raise
-        if view.status is not GameStatus.RUNNING:
-            player.games.discard(game_id)
 
     def end_sessions(self, session_ids: tuple[UUID, ...]) -> None:
         """Close every socket that lives by one of these sessions."""

@@ -5,18 +5,25 @@ from uuid import UUID
 from realtime import frames
 from realtime.backend import Backend, unsubscribe
 from realtime.background import Background
-from realtime.connection import FLOOD, UNAUTHENTICATED, Connection, Credentials, Ticket, Token
+from realtime.connection import Connection
 from realtime.feeds import Feeds
 from realtime.gatekeeper import Gatekeeper
 from realtime.hub import Hub, Player
 from realtime.presence import Presence
 from realtime.pushes import Pushes
 from realtime.settings import Settings
+from realtime.wire import (
+    FLOOD,
+    INTERNAL,
+    RESTART,
+    UNAUTHENTICATED,
+    Credentials,
+    Ticket,
+    Token,
+)
 from shared import clock, errors
 from shared.contracts.auth import Identity
 from shared.contracts.engine import LIST_GAMES, ListGames
-
-RESTART = 1012  # come back soon, with the same credentials
 
 
 class Reception:
@@ -53,30 +60,40 @@ class Reception:
 
     def leave(self, connection: Connection) -> None:
         """Forget a connection that is gone."""
-        player = self._hub.player_of(connection)
-        games = set(connection.session.watched)
-        if player is not None:
-            games |= player.games
         last = self._hub.remove(connection)
-        for game_id in games:
-            self._feeds.leave(game_id, connection)
         if last is not None:
             if last.subscription is not None:
                 self._background.spawn(unsubscribe(last.subscription))
             self._presence.changed(last.id, last.games)
+        for game_id in list(connection.games):
+            self._feeds.leave(game_id, connection)
 
     async def _authenticate(
         self, connection: Connection, credentials: Credentials, request_id: UUID | None
     ) -> None:
         try:
+            player = await self._check(connection, credentials, request_id)
+        except Exception:
+            connection.send_frame(frames.failed(request_id, errors.Internal()))
+            if not connection.is_open:
+                connection.close(INTERNAL, "internal error")
+            raise
+        if player is not None:
+            await self._bring(player, connection)
+
+    async def _check(
+        self, connection: Connection, credentials: Credentials, request_id: UUID | None
+    ) -> Player | None:
+        """Let a connection in or turn it away; return the player of one that has come in."""
+        try:
             identity = await self._identify(credentials)
         except errors.AppError as error:
             self._turn_away(connection, error, request_id)
-            return
+            return None
         if connection.is_open:
             self._renew(connection, identity, request_id)
-        else:
-            await self._let_in(connection, identity, credentials, request_id)
+            return None
+        return self._let_in(connection, identity, credentials, request_id)
 
     async def _identify(self, credentials: Credentials) -> Identity:
         if isinstance(credentials, Ticket):
@@ -94,15 +111,15 @@ class Reception:
         else:
             connection.close(UNAUTHENTICATED, error.code)
 
-    async def _let_in(
+    def _let_in(
         self,
         connection: Connection,
         identity: Identity,
         credentials: Credentials,
         request_id: UUID | None,
-    ) -> None:
+    ) -> Player | None:
         if connection not in self._hub.sockets:
-            return  # gone meanwhile
+            return None  # gone meanwhile
         try:
             self._gatekeeper.require_live(identity)
             connection.session.authenticate(identity)
@@ -110,15 +127,15 @@ class Reception:
         except errors.RateLimited as error:
             connection.send_frame(frames.failed(request_id, error))
             connection.close(FLOOD, "too many connections")
-            return
+            return None
         except errors.AppError as error:
             self._turn_away(connection, error, request_id)
-            return
+            return None
         if isinstance(credentials, Token) and credentials.by_frame:
             connection.send_frame(_welcome(identity, request_id))
         self._set_expiry(connection)
         connection.opened()
-        await self._bring(player, connection)
+        return player
 
     def _renew(self, connection: Connection, identity: Identity, request_id: UUID | None) -> None:
         before = connection.session.identity
@@ -139,7 +156,7 @@ class Reception:
         try:
             running = await self._backend.ask(LIST_GAMES, ListGames(player_id=player.id))
             for game_id in running.game_ids:
-                await self._pushes.bring_to_game(player, game_id, [connection])
+                await self._feeds.join(game_id, player.id, [connection])
         finally:
             self._presence.changed(player.id, player.games)
 

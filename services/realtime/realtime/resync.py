@@ -1,7 +1,7 @@
 """Repair of pushes that never came: sequences are compared with the engine's every 3 s.
 
 The last push of a game has none after it that would show a gap; this finds it. It also finds
-games of connected players that this gateway does not know, and follows every NATS reconnect.
+sockets of players that do not get the pushes of their games, and follows every NATS reconnect.
 """
 
 import asyncio
@@ -94,12 +94,14 @@ class Resync:
         ]
         if behind:
             await asyncio.sleep(self._grace_s)  # most of these are on their way
+        repairs: list[Coroutine[Any, Any, object]]
         repairs = [self._repair(feed) for feed, sequence in behind if _is_behind(feed, sequence)]
         repairs += [
-            self._pushes.bring_to_game(player, game_id, player.connections)
+            self._feeds.join(game_id, player_id, missing)
             for player_id, running in reply.running.items()
             if (player := self._hub.players.get(player_id)) is not None
-            for game_id in set(running) - player.games
+            for game_id in running
+            if (missing := self._feeds.missing(game_id, player.connections))
         ]
         for start in range(0, len(repairs), PARALLEL):
             await asyncio.gather(*map(_attempt, repairs[start : start + PARALLEL]))
@@ -110,7 +112,7 @@ class Resync:
             await self._feeds.repair(feed)
 
 
-async def _attempt(repair: Coroutine[Any, Any, None]) -> None:
+async def _attempt(repair: Coroutine[Any, Any, object]) -> None:
     """Do one repair; what fails is tried again by the next look."""
     try:
         await repair

@@ -11,8 +11,12 @@ class Settings(ServiceSettings):
     Attributes:
         ws_port: Port of the WebSocket wire; ``http_host`` is its host.
         public_origins: Origins whose pages may open sockets, comma separated.
-        auth_deadline_s: How long a socket may live before its first AUTH.
+        auth_deadline_s: How long a socket may live before it is authenticated.
         expiry_notice_s: How long before the end of its token a socket is told.
+        control_frames_per_minute: Pings, pongs, and parts of messages of one socket.
+        state_requests_per_s: GET_GAME_STATE, and its counterparts over HTTP.
+        unauthenticated_sockets: Sockets of which it is not known yet whose they are.
+        unauthenticated_sockets_per_address: The same, of one client address.
         act_timeout_s: When a command without a reply is repeated.
         act_patience_s: For how long it is repeated before the client learns ERR_TIMEOUT.
         ask_patience_s: The same for everything that is not a move.
@@ -31,6 +35,7 @@ class Settings(ServiceSettings):
     expiry_notice_s: float = 60.0
     max_frame_bytes: int = 16 * 1024
     bad_frames_per_minute: int = 20
+    control_frames_per_minute: int = 600
     commands_per_s: float = 10.0
     commands_burst: int = 20
     refusals_per_minute: int = 100
@@ -38,6 +43,8 @@ class Settings(ServiceSettings):
     seats_per_minute: int = 6
     watched_games: int = 20
     sockets_per_player: int = 10
+    unauthenticated_sockets: int = 5000
+    unauthenticated_sockets_per_address: int = 200
     send_queue_frames: int = 256
     send_queue_bytes: int = 1024 * 1024
 

@@ -86,6 +86,8 @@ def _check(frame: ClientFrame) -> None:
     payload = bytes(frame.payload)
     if payload not in _ABSENT and payload[:1] != b"{":
         raise BadFrame(InvalidRequest("payload is not an object."), frame.request_id)
+    if kind == "TRANSLATE":
+        payload = payload_of(frame)  # its card counts as well
     if kind in GAME_ACTIONS and payload.count(b"{") + payload.count(b"[") > MAX_BRACKETS:
         raise BadFrame(InvalidRequest("payload is too complex."), frame.request_id)
     if frame.version != PROTOCOL_VERSION:

@@ -26,43 +26,58 @@ class Verdict(Enum):
 
 @dataclass(slots=True)
 class Meters:
-    """Limits of one connection.
+    """Limits of one player, over all his connections here.
 
     Attributes:
         commands: Messages of the client.
         states: Requests for a whole state among them.
         refusals: Messages over the limit; too many of these close the socket.
-        bad_frames: Messages with a wrong shape; the same.
     """
 
     commands: Meter
     states: Meter
     refusals: Meter
-    bad_frames: Meter
 
 
 @dataclass(slots=True)
 class Session:
-    """Who a connection speaks for, and what it may still do."""
+    """Who a connection speaks for, and what it may still do.
 
-    meters: Meters
+    Attributes:
+        bad_frames: Messages with a wrong shape; too many of these close the socket.
+        control_frames: Frames that are no messages; the same.
+        meters: Those of the player; None until it is known who that is.
+        watched: Games the connection watches and does not play in, each with the mark of its watch.
+    """
+
+    bad_frames: Meter
+    control_frames: Meter
     max_watched: int
     identity: Identity | None = None
-    watched: set[UUID] = field(default_factory=set)
+    meters: Meters | None = None
+    watched: dict[UUID, object] = field(default_factory=dict)
 
     def judge_command(self, now_s: float) -> Verdict:
         """Count a message against the limit of commands."""
-        if self.meters.commands.allows(now_s):
-            return Verdict.PASS
-        return self._refuse(now_s)
+        meters = self.meters
+        if meters is None:
+            return Verdict.CLOSE
+        return Verdict.PASS if meters.commands.allows(now_s) else self._refuse(meters, now_s)
 
     def judge_state_request(self, now_s: float) -> Verdict:
         """Count a request for a whole state."""
-        return Verdict.PASS if self.meters.states.allows(now_s) else self._refuse(now_s)
+        meters = self.meters
+        if meters is None:
+            return Verdict.CLOSE
+        return Verdict.PASS if meters.states.allows(now_s) else self._refuse(meters, now_s)
 
     def judge_bad_frame(self, now_s: float) -> Verdict:
         """Count a message with a wrong shape."""
-        return Verdict.REFUSE if self.meters.bad_frames.allows(now_s) else Verdict.CLOSE
+        return Verdict.REFUSE if self.bad_frames.allows(now_s) else Verdict.CLOSE
+
+    def judge_control_frame(self, now_s: float) -> Verdict:
+        """Count a frame that is no message."""
+        return Verdict.PASS if self.control_frames.allows(now_s) else Verdict.CLOSE
 
     def authenticate(self, identity: Identity) -> None:
         """Take an identity, or a later one of the same player, which extends the session.
@@ -80,19 +95,28 @@ class Session:
             return 0.0
         return max(0.0, (self.identity.expires_at - now).total_seconds())
 
-    def watch(self, game_id: UUID) -> None:
-        """Note that the connection watches a game it does not play in.
+    def watch(self, game_id: UUID) -> object:
+        """Note that the connection watches a game it does not play in; return the watch's mark.
 
         Raises:
-            RateLimited: over the limit of watched games.
+            RateLimited: over the limit of watched games, or this one is watched already.
         """
-        if game_id not in self.watched and len(self.watched) >= self.max_watched:
+        if game_id in self.watched:
+            raise RateLimited("This game is being brought already.")
+        if len(self.watched) >= self.max_watched:
             raise RateLimited("Too many watched games.")
-        self.watched.add(game_id)
+        mark = self.watched[game_id] = object()
+        return mark
+
+    def give_up(self, game_id: UUID, mark: object) -> None:
+        """Forget a watch that came to nothing, unless the client has begun another one since."""
+        if self.watched.get(game_id) is mark:
+            del self.watched[game_id]
 
     def unwatch(self, game_id: UUID) -> None:
         """Forget a watched game; one that is not watched changes nothing."""
-        self.watched.discard(game_id)
+        self.watched.pop(game_id, None)
 
-    def _refuse(self, now_s: float) -> Verdict:
-        return Verdict.REFUSE if self.meters.refusals.allows(now_s) else Verdict.CLOSE
+    @staticmethod
+    def _refuse(meters: Meters, now_s: float) -> Verdict:
+        return Verdict.REFUSE if meters.refusals.allows(now_s) else Verdict.CLOSE

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from realtime.backend import Backend, Moves
 from realtime.feeds import Feeds
 from realtime.gatekeeper import Gatekeeper
+from realtime.limits import STATES_BURST_S, commands_limit, states_limit
 from realtime.settings import Settings
 from shared import errors
 from shared.contracts.auth import Identity, Role
@@ -36,8 +37,11 @@ class Facade:
 
     async def limit_commands(self, player_id: UUID) -> None:
         """Count a command on a game over HTTP; raises RateLimited."""
-        rate, burst = self.settings.commands_per_s, self.settings.commands_burst
-        await self.limiter.check(Limit("commands", burst, burst / rate, burst), player_id)
+        await self.limiter.check(commands_limit(self.settings), player_id)
+
+    async def limit_states(self, player_id: UUID) -> None:
+        """Count a request for a state or a history over HTTP; raises RateLimited."""
+        await self.limiter.check(states_limit(self.settings, STATES_BURST_S), player_id)
 
 
 class Problem(BaseModel):

@@ -5,9 +5,10 @@ from typing import Any
 from fastapi import FastAPI
 
 from realtime.rest import games, rooms, wallet
-from realtime.rest.access import Facade
-from shared.http import create_app
+from realtime.rest.access import ERRORS, Facade
+from shared.http import PROBLEM_JSON, create_app
 
+_JSON = "application/json"
 _INVALID = "422"  # ours is ERR_INVALID_REQUEST with 400, like every other wrong shape
 
 
@@ -24,6 +25,10 @@ def create_facade(facade: Facade) -> FastAPI:
         for path in described["paths"].values():
             for operation in path.values():
                 operation["responses"].pop(_INVALID, None)
+                for status in ERRORS:
+                    content = operation["responses"][status]["content"]
+                    if _JSON in content:  # FastAPI's word for every model
+                        content[PROBLEM_JSON] = content.pop(_JSON)
         return described
 
     app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's own way to change it

@@ -14,6 +14,7 @@ from shared import errors
 from shared.contracts.engine import (
     LIST_EVENTS,
     LIST_GAMES,
+    MAX_SEQUENCE,
     Events,
     GameIds,
     GameStatus,
@@ -62,8 +63,11 @@ async def my_games(facade: UseFacade, caller: Caller) -> GameIds:
 @router.get("/games/{game_id}", responses={200: {"model": GameView}})
 async def get_game(facade: UseFacade, caller: Caller, game_id: UUID) -> Response:
     """Show the present state: to a player his seat's, to others the public one."""
+    await facade.limit_states(caller.player_id)
     view = await facade.feeds.look(game_id, caller.player_id)
-    return Response(msgspec.json.encode(view), media_type="application/json")
+    frames = [msgspec.Raw(frame) for frame in await facade.feeds.frames_of(view)]
+    shown = msgspec.structs.replace(view, frames=frames)
+    return Response(msgspec.json.encode(shown), media_type="application/json")
 
 
 @router.get("/games/{game_id}/events")
@@ -71,11 +75,13 @@ async def list_events(
     facade: UseFacade,
     caller: Caller,
     game_id: UUID,
-    after: Annotated[int, Query(ge=0, description="The last sequence one has.")] = 0,
+    after: Annotated[
+        int, Query(ge=0, le=MAX_SEQUENCE, description="The last sequence one has.")
+    ] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
 ) -> Events:
     """List what happened; what is hidden comes after the end."""
-    await facade.feeds.look(game_id, caller.player_id)  # access follows the room's
+    await facade.limit_states(caller.player_id)
     request = ListEvents(game_id=game_id, player_id=caller.player_id, after=after, limit=limit)
     return await facade.backend.ask(LIST_EVENTS, request)
 

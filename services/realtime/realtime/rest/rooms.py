@@ -20,6 +20,7 @@ from shared.contracts.lobby import (
     CreateRoom,
     GetRoom,
     JoinByCode,
+    JoinCode,
     JoinRoom,
     LeaveRoom,
     ListPlayerRooms,
@@ -48,8 +49,8 @@ class NewRoom(Body):
     is_private: bool = False
 
 
-class JoinCode(Body):
-    join_code: str = Field(min_length=1, max_length=40)
+class CodeOfRoom(Body):
+    join_code: JoinCode
 
 
 @router.get("/rooms")
@@ -76,7 +77,7 @@ async def create_room(
 
 @router.post("/rooms/join-by-code")
 async def join_by_code(
-    facade: UseFacade, caller: Caller, request_id: RequestId, body: JoinCode
+    facade: UseFacade, caller: Caller, request_id: RequestId, body: CodeOfRoom
 ) -> RoomView:
     """Sit down in the private room of a code."""
     await facade.limit_seats(caller.player_id)

@@ -72,6 +72,7 @@ class FakeEngine(Partner):
         self.games: dict[UUID, FakeGame] = {}
         self.fail_acts: list[errors.AppError | None] = []  # None: no answer at all
         self.acts: list[engine.ActRequest] = []
+        self.fail_views: list[errors.AppError] = []
         self.stopping = asyncio.Event()
 
     @override
@@ -133,6 +134,8 @@ class FakeEngine(Partner):
         return engine.ActReply(game.sequence)
 
     async def _view(self, request: engine.GetView) -> engine.View:
+        if self.fail_views:
+            raise self.fail_views.pop(0)
         return self._game(request.game_id).view(request.player_id)
 
     async def _sequences(self, request: engine.GetSequences) -> engine.SequencesReply:
@@ -145,7 +148,10 @@ class FakeEngine(Partner):
 
     async def _events(self, request: engine.ListEvents) -> engine.Events:
         self.calls.append(request)
-        return engine.Events(events=(), sequence=self._game(request.game_id).sequence)
+        game = self._game(request.game_id)
+        if game.is_private and request.player_id not in game.seats:
+            raise errors.PlayerNotInGame
+        return engine.Events(events=(), sequence=game.sequence)
 
     def _running(self, player_id: UUID) -> list[UUID]:
         return [

@@ -2,8 +2,9 @@
 
 import asyncio
 
+from services.realtime.tests.integration.fake_engine import FakeGame
 from services.realtime.tests.integration.test_games import at_table
-from services.realtime.tests.integration.world import World, until
+from services.realtime.tests.integration.world import Client, World, until
 from shared import errors
 from shared.ids import new_id
 
@@ -95,3 +96,60 @@ async def test_without_valkey_everybody_counts_as_connected_and_limits_stay(
     assert [player["connected"] for player in client.of("GAME_STATE")[0]["players"]] == [True] * 2
     assert [reply.status_code for reply in replies] == [200, 200, 429]
     assert not await gateway.is_ready()
+
+
+async def test_a_second_socket_that_came_while_the_engine_was_away_is_not_deaf_for_good(
+    around: World,
+) -> None:
+    await around.start_gateway(ask_patience_s=0.2)
+    game, _, _ = await at_table(around)
+
+    second = await _enter_during_outage(around, game)
+
+    await second.next("TURN_TIMER", game_id=game.id)
+    await around.engine.advance(game)
+    await second.next("YOUR_HAND", sequence=game.sequence)
+
+
+async def test_a_socket_that_was_not_brought_to_its_game_can_ask_for_it(around: World) -> None:
+    await around.start_gateway(ask_patience_s=0.2, resync_interval_s=600)
+    game, _, _ = await at_table(around)
+    second = await _enter_during_outage(around, game)
+
+    await second.ask("WATCH_GAME", game_id=game.id)
+    await around.engine.advance(game)
+
+    await second.next("YOUR_HAND", sequence=game.sequence)
+
+
+async def _enter_during_outage(around: World, game: FakeGame) -> Client:
+    """Open another socket of the first player; return when it was not brought to the game."""
+    await around.engine.stop()
+    client = await around.enter(game.seats[0])
+    # Has the same patience, and was asked later.
+    assert (await client.ask("WATCH_GAME", game_id=new_id()))["type"] == "ERROR"
+    assert client.of("GAME_STATE") == []
+    await around.engine.start(around.infra)
+    return client
+
+
+async def test_a_valkey_that_hangs_holds_up_no_game(around: World) -> None:
+    async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(hang, "127.0.0.1", 0) as silent:
+        port = silent.sockets[0].getsockname()[1]
+        gateway = await around.start_gateway(
+            is_ready=False, redis_url=f"redis://127.0.0.1:{port}/0"
+        )
+        await until(gateway.lets_people_in)
+        identity = around.auth.identity()
+        around.engine.game(identity.player_id, new_id())
+
+        client = await around.enter(identity)
+        async with asyncio.timeout(1):  # half of what a request to Valkey may take
+            if not client.of("GAME_STATE"):
+                await client.next("GAME_STATE")
+
+        await gateway.stop()

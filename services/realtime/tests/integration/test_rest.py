@@ -5,7 +5,6 @@ from uuid import UUID
 
 import pytest
 
-from services.realtime.tests.integration.test_games import at_table
 from services.realtime.tests.integration.world import World
 from shared import errors
 from shared.contracts import lobby
@@ -174,68 +173,6 @@ async def test_the_wallet_is_the_caller_s(world: World) -> None:
     assert page["next_cursor"] == "c"
 
 
-async def test_a_game_is_shown_as_the_caller_may_see_it(world: World) -> None:
-    game, _, _ = await at_table(world)
-    player = world.auth.identity(game.seats[0])
-
-    async with world.rest(player) as rest, world.rest(world.auth.identity()) as outsider:
-        own = (await rest.get(f"/v1/games/{game.id}")).json()
-        public = (await outsider.get(f"/v1/games/{game.id}")).json()
-        mine = (await rest.get("/v1/me/games")).json()
-        unknown = await rest.get(f"/v1/games/{new_id()}")
-
-    assert [f["type"] for f in own["frames"]] == ["GAME_STATE", "YOUR_HAND", "TURN_TIMER"]
-    assert [f["type"] for f in public["frames"]] == ["GAME_STATE", "TURN_TIMER"]
-    assert own["sequence"] == game.sequence
-    assert mine == {"game_ids": [str(game.id)]}
-    assert (unknown.status_code, unknown.json()["code"]) == (404, "ERR_GAME_NOT_FOUND")
-
-
-async def test_a_private_game_and_its_events_are_for_its_players(world: World) -> None:
-    game, _, _ = await at_table(world, is_private=True)
-    player = world.auth.identity(game.seats[0])
-
-    async with world.rest(player) as rest, world.rest(world.auth.identity()) as outsider:
-        allowed = [await rest.get(f"/v1/games/{game.id}{tail}") for tail in ("", "/events?after=2")]
-        refused = [await outsider.get(f"/v1/games/{game.id}{tail}") for tail in ("", "/events")]
-
-    assert [reply.status_code for reply in allowed] == [200, 200]
-    assert {reply.json()["code"] for reply in refused} == {"ERR_PLAYER_NOT_IN_GAME"}
-    (asked,) = world.engine.calls
-    assert (asked.after, asked.player_id) == (2, player.player_id)
-
-
-async def test_a_command_over_http_is_the_same_command(world: World) -> None:
-    game, first, _ = await at_table(world)
-    player = world.auth.identity(game.seats[0])
-    body = {
-        "version": 1, "request_id": str(new_id()), "type": "TAKE", "sequence": game.sequence,
-        "payload": {}, "player_id": str(game.seats[1]),
-    }  # fmt: skip
-    path = f"/v1/games/{game.id}/commands"
-
-    async with world.rest(player) as rest:
-        accepted = await rest.post(path, json=body)
-        again = await rest.post(path, json=body)
-        stale = await rest.post(path, json={**body, "request_id": str(new_id())})
-        wrong = [
-            await rest.post(path, content=content)
-            for content in (b"{", b"x" * 17_000, b'{"version":1,"type":"PING"}')
-        ]
-        version = await rest.post(path, json={**body, "version": 2})
-
-    assert accepted.json() == again.json() == {
-        "type": "ACTION_ACCEPTED", "version": 1, "request_id": body["request_id"],
-        "game_id": str(game.id), "sequence": game.sequence,
-    }  # fmt: skip
-    assert (stale.status_code, stale.json()["code"]) == (409, "ERR_STALE_STATE")
-    assert stale.json()["details"] == {"sequence": game.sequence}
-    assert {reply.json()["code"] for reply in wrong} == {"ERR_INVALID_REQUEST"}
-    assert version.json()["code"] == "ERR_PROTOCOL_VERSION"
-    assert {act.player_id for act in world.engine.acts} == {game.seats[0]}
-    await first.next("GAME_STATE", sequence=game.sequence)
-
-
 async def test_the_api_describes_itself(world: World) -> None:
     async with world.rest() as rest:
         document = (await rest.get("/openapi.json")).json()
@@ -257,3 +194,35 @@ def _template(path: str) -> str:
         name[parts[index - 1]] if index and len(part) == 36 else part
         for index, part in enumerate(parts)
     )
+
+
+ODD: list[tuple[str, str, Any]] = [
+    ("GET", "/v1/rooms?game=%00", None),
+    ("GET", "/v1/rooms?mode=%00", None),
+    ("GET", "/v1/rooms?players_count=99999999999", None),
+    ("POST", "/v1/rooms/join-by-code", {"join_code": "\0"}),
+    ("GET", f"/v1/games/{new_id()}/events?after=9223372036854775808", None),
+]
+
+
+async def test_what_no_database_can_hold_is_an_invalid_request(world: World) -> None:
+    async with world.rest(world.auth.identity()) as rest:
+        for method, path, body in ODD:
+            reply = await rest.request(method, path, json=body)
+
+            assert (reply.status_code, reply.json()["code"]) == (400, "ERR_INVALID_REQUEST")
+
+    assert world.lobby.calls == world.engine.calls == []
+
+
+async def test_errors_are_described_with_their_media_type(world: World) -> None:
+    async with world.rest() as rest:
+        document = (await rest.get("/openapi.json")).json()
+
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            for status, response in operation["responses"].items():
+                is_error = not status.startswith("2")
+                wanted = "application/problem+json" if is_error else "application/json"
+                assert list(response["content"]) == [wanted]
+    assert "Problem" in document["components"]["schemas"]

@@ -178,14 +178,15 @@ class World:
     async def enter(
         self, who: UUID | Identity | None = None, *, gateway: Gateway | None = None, **options: Any
     ) -> Client:
-        """Open a socket as a player, and wait until he is in."""
+        """Open a socket as a player, and wait until he is in and hears his pushes."""
         identity = who if isinstance(who, Identity) else self.auth.identity(who)
-        url = (gateway or self.gateway).url
+        gateway = gateway or self.gateway
         token = self.auth.token(identity)
         client = await self.open(
-            url, additional_headers={"Authorization": f"Bearer {token}"}, **options
+            gateway.url, additional_headers={"Authorization": f"Bearer {token}"}, **options
         )
         await client.settle()
+        await gateway.service.bus.client.flush()  # the server has the subscription
         return client
 
     def rest(self, identity: Identity | None = None) -> httpx.AsyncClient:

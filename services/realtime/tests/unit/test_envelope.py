@@ -162,3 +162,23 @@ def test_the_game_named_by_the_path_replaces_the_message_s() -> None:
 def test_an_absent_payload_is_an_empty_object() -> None:
     assert payload_of(parse(without("payload"))) == b"{}"
     assert payload_of(parse(message(payload=None))) == b"{}"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"type": "TRANSLATE", "card": [[]] * 201},
+        {"type": "TRANSLATE", "card": {}, "payload": {"card": [[]] * 201}},
+        {"type": "ATTACK", "payload": {"cards": [{}] * 201}},
+    ],
+)
+def test_an_action_with_too_many_brackets_is_refused_wherever_they_are(
+    fields: dict[str, Any],
+) -> None:
+    assert code_of(message(**fields)) == "ERR_INVALID_REQUEST"
+
+
+def test_a_card_beside_the_payload_may_be_as_deep_as_cards_are() -> None:
+    absent = without("payload", type="TRANSLATE", card={"rank": 6, "suit": 1})
+
+    assert json.loads(payload_of(parse(absent))) == {"card": {"rank": 6, "suit": 1}}

@@ -8,7 +8,7 @@ from websockets.frames import Opcode
 from websockets.protocol import CLIENT, Protocol
 
 from realtime import frames
-from realtime.public_state import is_state, with_absent
+from realtime.public_state import corrected, is_state
 from shared.contracts.realtime import frame
 from shared.errors import StaleState, Unavailable
 
@@ -66,16 +66,16 @@ def test_a_state_is_corrected_on_the_seats_of_those_who_are_away_and_nowhere_els
     players = [{"seat": seat, "connected": True, "card_count": 6} for seat in range(3)]
     state = frame("GAME_STATE", sequence=3, players=players, table=[])
 
-    corrected = json.loads(with_absent(state, {1}))
+    shown = json.loads(corrected(state, {1}))
 
-    assert [p["connected"] for p in corrected["players"]] == [True, False, True]
+    assert [p["connected"] for p in shown["players"]] == [True, False, True]
     original = json.loads(state)
-    for document in (corrected, original):
+    for document in (shown, original):
         del document["players"]
-    assert corrected == original
+    assert shown == original
 
 
 def test_a_state_without_players_is_left_alone() -> None:
     state = frame("GAME_STATE", sequence=3)
 
-    assert json.loads(with_absent(state, {0})) == json.loads(state)
+    assert json.loads(corrected(state, {0})) == json.loads(state)

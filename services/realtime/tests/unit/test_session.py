@@ -18,8 +18,12 @@ def session(**limits: int) -> Session:
         count = limits.get(name, 1000)
         return Bucket(Limit(name, count, 60, count))
 
-    meters = Meters(bucket("commands"), bucket("states"), bucket("refusals"), bucket("bad"))
-    return Session(meters, max_watched=limits.get("watched", 20))
+    return Session(
+        bucket("bad"),
+        bucket("control"),
+        max_watched=limits.get("watched", 20),
+        meters=Meters(bucket("commands"), bucket("states"), bucket("refusals")),
+    )
 
 
 def identity(player_id: UUID | None = None, *, minutes: float = 10) -> Identity:
@@ -91,15 +95,46 @@ def test_a_session_that_is_over_or_never_began_has_no_time_left() -> None:
     assert over.seconds_left(NOW) == 0
 
 
-def test_watched_games_are_bounded_and_watching_twice_counts_once() -> None:
+def test_too_many_frames_that_are_no_messages_close() -> None:
+    limited = session(control=2)
+
+    verdicts = [limited.judge_control_frame(0.0) for _ in range(3)]
+
+    assert verdicts == [Verdict.PASS, Verdict.PASS, Verdict.CLOSE]
+
+
+def test_nobody_may_do_anything_before_it_is_known_who_it_is() -> None:
+    stranger = session()
+    stranger.meters = None
+
+    assert stranger.judge_command(0.0) is Verdict.CLOSE
+    assert stranger.judge_state_request(0.0) is Verdict.CLOSE
+
+
+def test_watched_games_are_bounded_and_each_is_watched_once() -> None:
     watching = session(watched=2)
     first, second = uuid4(), uuid4()
 
-    for game_id in (first, second, first):
+    for game_id in (first, second):
         watching.watch(game_id)
-    with pytest.raises(RateLimited):
-        watching.watch(uuid4())
+    for game_id in (first, uuid4()):
+        with pytest.raises(RateLimited):
+            watching.watch(game_id)
     watching.unwatch(first)
     watching.watch(uuid4())
 
     assert len(watching.watched) == 2
+
+
+def test_a_watch_that_failed_takes_no_later_one_with_it() -> None:
+    watching = session()
+    game_id = uuid4()
+
+    first = watching.watch(game_id)
+    watching.unwatch(game_id)
+    second = watching.watch(game_id)
+    watching.give_up(game_id, first)
+    assert game_id in watching.watched
+    watching.give_up(game_id, second)
+
+    assert game_id not in watching.watched
