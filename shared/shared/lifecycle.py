@@ -27,6 +27,7 @@ from shared.settings import ServiceSettings
 Job = Callable[[asyncio.Event], Awaitable[None]]
 Step = Callable[[], Awaitable[None]]
 
+GC_THRESHOLD = 20_000  # new containers before Python looks for cycles, of which we make few
 RESTART_MIN_S = 0.2
 RESTART_MAX_S = 10.0
 
@@ -223,6 +224,7 @@ def run(name: str, settings: ServiceSettings, compose: Compose) -> None:
         # What exists now stays: without this every full collection walks through all of it.
         gc.collect()
         gc.freeze()
+        gc.set_threshold(GC_THRESHOLD, 20, 50)
         await service.run()
 
     uvloop.run(main())
