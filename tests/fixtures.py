@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,11 +22,20 @@ from tests.containers import container_infra, docker_answers
 from tests.platform import Platform, running_platform
 
 
-@pytest.fixture(scope="session")
-def infra(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Addresses]:
-    """Bootstrapped and migrated servers; started when the first test asks for them."""
-    with data_directory(tmp_path_factory) as root, _choose()(root) as chosen:
-        yield chosen
+def infra_of_a_part() -> Any:
+    """Make the fixture ``infra`` for one part of the repository (a folder's ``conftest.py``).
+
+    Bootstrapped and migrated servers, started when the part's first test asks for them. Each part
+    has its own: on shared ones a real service of one part would answer in place of another part's
+    fake. Servers that the environment names are one set: run the parts one by one there.
+    """
+
+    @pytest.fixture(scope="session")
+    def infra(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Addresses]:
+        with data_directory(tmp_path_factory) as root, _choose()(root) as chosen:
+            yield chosen
+
+    return infra
 
 
 @pytest.fixture(scope="module")

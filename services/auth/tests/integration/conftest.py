@@ -14,7 +14,10 @@ from samovar.addresses import Addresses
 from shared.bus import Bus
 from shared.contracts.auth import SESSION_PUSH
 from shared.ids import new_id
+from tests.fixtures import infra_of_a_part
 from tests.forked import ForkedService
+
+infra = infra_of_a_part()
 
 Json = dict[str, Any]
 SignUp = Callable[..., Awaitable[Json]]

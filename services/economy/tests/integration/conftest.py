@@ -12,7 +12,10 @@ from shared.bus import Bus
 from shared.contracts.realtime import USER_PUSH
 from shared.db import Database
 from shared.lifecycle import Service, start
+from tests.fixtures import infra_of_a_part
 from tests.integration.bank import Client, Pushes, economy_settings
+
+infra = infra_of_a_part()
 
 USERS = ("lobby", "game_engine", "realtime", "operator")
 

@@ -22,6 +22,9 @@ from shared.contracts import economy, engine
 from shared.contracts.base import encode
 from shared.db import Database
 from shared.errors import UNKNOWN_OUTCOME, AppError
+from tests.fixtures import infra_of_a_part
+
+infra = infra_of_a_part()
 
 
 def settings_of(infra, **overrides):

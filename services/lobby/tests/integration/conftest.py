@@ -8,6 +8,9 @@ from services.lobby.tests.integration.fakes import FakeAuth, FakeEconomy, FakeEn
 from services.lobby.tests.integration.world import World, subscribed
 from shared.bus import Bus
 from shared.db import Database
+from tests.fixtures import infra_of_a_part
+
+infra = infra_of_a_part()
 
 
 @pytest.fixture

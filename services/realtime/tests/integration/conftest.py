@@ -4,6 +4,9 @@ import pytest
 
 from samovar.addresses import Addresses
 from services.realtime.tests.integration.world import World
+from tests.fixtures import infra_of_a_part
+
+infra = infra_of_a_part()
 
 
 @pytest.fixture
