@@ -62,7 +62,7 @@ demo: setup ## Two people sign up, stake coins, play Durak and are paid (needs `
 	@$(BIN)/samovar demo
 
 .PHONY: bench
-bench: setup ## Moves per second and what a move costs; BENCH="--tables 200 --seconds 20"
+bench: setup ## Moves per second and what a move costs; BENCH="--tables 200 --seconds 10"
 	@$(BIN)/samovar bench $(BENCH)
 
 .PHONY: lint

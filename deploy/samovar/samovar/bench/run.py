@@ -26,8 +26,8 @@ from samovar.embedded.stack import Infra
 from shared.bus import Bus
 from shared.contracts import engine
 
-MOVES_PER_GAME = 40  # a cautious estimate; the plan must not run out of games
-MAX_MOVES_PER_S = 7_000  # nor on a faster machine
+MOVES_PER_GAME = 48  # the plan must not run out of games, nor deal many more than are played
+MAX_MOVES_PER_S = 6_000
 NO_LIMIT = 10_000_000
 LIMITS: dict[str, str | int] = {
     "GUESTS_PER_MINUTE": NO_LIMIT,
