@@ -58,11 +58,11 @@ class Match:
             assert {move.sequence for move in player.acknowledged} <= reached
 
     async def assert_paid(self, bet: int) -> None:
-        """Wait for the settlement; both saw their balance, the ledger has no violation."""
+        """Wait for the settlement; nothing is held, the house has its rake, the ledger is right."""
         for player in self.players:
             await until_async(lambda player=player: _is_settled(player), 20)
         balances = [(await player.api.get("/v1/wallet")) for player in self.players]
-        rake = len(self.players) * (GRANT * 1) - sum(b["available"] for b in balances)
+        rake = len(self.players) * GRANT - sum(b["available"] for b in balances)
         assert all(balance["held"] == 0 for balance in balances)
         assert rake == len(self.players) * bet // 8
         assert await asyncio.to_thread(violations, self.platform) == []

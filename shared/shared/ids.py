@@ -6,7 +6,6 @@ from uuid import UUID, uuid5
 from uuid_utils.compat import uuid7 as _uuid7
 
 PlayerId = NewType("PlayerId", UUID)
-SessionId = NewType("SessionId", UUID)
 RoomId = NewType("RoomId", UUID)
 GameId = NewType("GameId", UUID)
 HoldId = NewType("HoldId", UUID)

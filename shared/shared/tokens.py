@@ -6,7 +6,7 @@ interchangeable), ``exp``, ``iat``.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +17,6 @@ from shared.errors import TokenExpired, Unauthorized, Unavailable
 
 ALGORITHM = "EdDSA"
 AUDIENCE_API = "api"
-LEEWAY_S = 0
 REFRESH_MIN_S = 10.0  # an unknown key id makes us look for new keys at most this often
 RETRY_S = 1.0  # after a fetch that failed
 
@@ -70,7 +69,6 @@ class TokenVerifier:
                 key,
                 algorithms=[ALGORITHM],
                 audience=audience,
-                leeway=timedelta(seconds=LEEWAY_S),
                 options={"require": ["sub", "sid", "role", "exp", "aud"]},
             )
             return Identity(

@@ -16,17 +16,24 @@ pytestmark = pytest.mark.chaos
 KILL_AT_MOVE = 8
 
 
-def killer(platform, *names):
-    """Return a callback that kills and restarts parts once, at a move in mid-game."""
+class Killer:
+    """Kills and restarts parts once, at a move in mid-game.
 
-    async def on_move(number):
+    Attributes:
+        has_struck: The match got that far.
+    """
+
+    def __init__(self, platform, *names):
+        self.children = [platform.child(name) for name in names]
+        self.has_struck = False
+
+    async def __call__(self, number):
         if number == KILL_AT_MOVE:
-            for name in names:
-                await asyncio.to_thread(platform.child(name).kill)
-            for name in names:
-                await asyncio.to_thread(platform.child(name).start)
-
-    return on_move
+            for child in self.children:
+                await asyncio.to_thread(child.kill)
+            for child in self.children:
+                await asyncio.to_thread(child.start)
+            self.has_struck = True
 
 
 @pytest.mark.parametrize(
@@ -34,8 +41,10 @@ def killer(platform, *names):
 )
 async def test_a_staked_match_survives_the_kill_of(platform, name):
     async with seated(platform) as match:
-        await match.play(killer(platform, name))
+        killer = Killer(platform, name)
+        await match.play(killer)
 
+        assert killer.has_struck
         await match.assert_nothing_lost()
         await match.assert_paid(100)
 
@@ -43,8 +52,10 @@ async def test_a_staked_match_survives_the_kill_of(platform, name):
 async def test_a_staked_match_survives_the_kill_of_everything(platform):
     names = ["nats", "postgres", "valkey", *platform.services]
     async with seated(platform) as match:
-        await match.play(killer(platform, *names))
+        killer = Killer(platform, *names)
+        await match.play(killer)
 
+        assert killer.has_struck
         await match.assert_nothing_lost()
         await match.assert_paid(100)
 

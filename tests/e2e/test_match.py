@@ -19,6 +19,15 @@ async def test_players_sign_up_stake_play_to_the_end_and_are_paid(platform, play
         assert len({result["sequence"] for result in results}) == 1
         await match.assert_nothing_lost()
         await match.assert_paid(80)
+        for player in match.players:
+            wallet = await player.api.get("/v1/wallet")
+            told = {"available": wallet["available"], "held": 0}
+            await player.until(
+                lambda player=player, told=told: (
+                    player.balance and told.items() <= player.balance.items()
+                ),
+                10,
+            )
 
 
 async def test_a_friendly_game_never_touches_the_ledger(platform):

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -95,9 +96,12 @@ class Relay:
     async def run(self, stop: asyncio.Event) -> None:
         """Deliver until ``stop`` is set. Calls whose owner is slow do not hold up facts."""
         async with asyncio.TaskGroup() as tasks:
-            for kind in ("event", "call"):
-                tasks.create_task(_patiently(self._deliver_all, kind, stop))
-            tasks.create_task(_patiently(self._keep_house, "house", stop))
+            for part in (
+                partial(self._deliver_all, "event", stop),
+                partial(self._deliver_all, "call", stop),
+                partial(self._keep_house, stop),
+            ):
+                tasks.create_task(_patiently(part, stop))
 
     async def _deliver_all(self, kind: str, stop: asyncio.Event) -> None:
         wakeup = self._wakeups[kind]
@@ -134,7 +138,7 @@ class Relay:
         found = await self._db.run(claim)
         return [(OutboxRow(r[0], r[1], r[2], bytes(r[3])), r[4]) for r in found]
 
-    async def _keep_house(self, _: str, stop: asyncio.Event) -> None:
+    async def _keep_house(self, stop: asyncio.Event) -> None:
         """Measure what waits, and forget receipts older than the stream keeps its messages."""
         while not stop.is_set():
             oldest_s, dead = await self._db.run(_measure)
@@ -212,15 +216,13 @@ class Relay:
         await self._db.run(move)
 
 
-async def _patiently(
-    work: Callable[[str, asyncio.Event], Awaitable[None]], what: str, stop: asyncio.Event
-) -> None:
-    """Do a part of the relay's work again and again while the database is away."""
+async def _patiently(part: Callable[[], Awaitable[None]], stop: asyncio.Event) -> None:
+    """Run a part of the relay until it ends; again and again while the database is away."""
     while not stop.is_set():
         try:
-            await work(what, stop)
+            await part()
         except errors.Unavailable:
-            log.warning("outbox waits for the database", part=what)
+            log.warning("outbox waits for the database")
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), POLL_S)
 

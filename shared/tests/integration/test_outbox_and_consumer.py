@@ -77,6 +77,13 @@ def settle(game_id=None):
     )
 
 
+def settled(request):
+    return economy.Settlement(
+        game_id=request.game_id, room_id=request.room_id, finish_kind="cancelled",
+        pool=0, rake=0, credits=(),
+    )  # fmt: skip
+
+
 async def count(db, table):
     async with db.transaction() as tx:
         return (await tx.execute(text(f"select count(*) from {table}"))).scalar_one()
@@ -151,10 +158,7 @@ async def test_a_durable_call_is_repeated_until_it_is_answered(db, bus_of, runni
         seen.append(request.game_id)
         if len(seen) < 3:
             raise RuntimeError("not yet")
-        return economy.Settlement(
-            game_id=request.game_id, room_id=request.room_id, finish_kind="cancelled",
-            pool=0, rake=0, credits=(),
-        )  # fmt: skip
+        return settled(request)
 
     await economy_bus.serve(economy.SETTLE, handler)
     await economy_bus.client.flush()
@@ -196,10 +200,7 @@ async def test_two_relays_share_the_work(db, bus_of, running):
 
     async def handler(request):
         seen.append(request.game_id)
-        return economy.Settlement(
-            game_id=request.game_id, room_id=request.room_id, finish_kind="cancelled",
-            pool=0, rake=0, credits=(),
-        )  # fmt: skip
+        return settled(request)
 
     await economy_bus.serve(economy.SETTLE, handler)
     await economy_bus.client.flush()
@@ -344,10 +345,7 @@ async def test_an_outbox_message_that_cannot_be_read_does_not_stop_the_others(db
     unknown, unreadable = uuid4(), uuid4()
 
     async def handler(request):
-        return economy.Settlement(
-            game_id=request.game_id, room_id=request.room_id, finish_kind="cancelled",
-            pool=0, rake=0, credits=(),
-        )  # fmt: skip
+        return settled(request)
 
     await economy_bus.serve(economy.SETTLE, handler)
     await economy_bus.client.flush()
