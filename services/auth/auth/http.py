@@ -11,10 +11,10 @@ from auth import accounts, schemas, session_store, usecases
 from auth.accounts import Origin
 from auth.domain.nicknames import check_nickname
 from auth.domain.sessions import Reason
-from auth.limits import address_of
 from auth.parts import Parts
 from auth.players import Player
 from shared import http
+from shared.addresses import client_of, parse_address
 from shared.contracts.auth import Jwks, Profile
 from shared.errors import Unauthorized
 
@@ -46,7 +46,7 @@ def _parts(request: Request) -> Parts:
 def _origin(request: Request) -> Origin:
     # The address is the edge's word where the edge is the peer (uvicorn's proxy headers).
     host = request.client.host if request.client else None
-    return Origin(address_of(host), request.headers.get("user-agent"))
+    return Origin(client_of(parse_address(host)), request.headers.get("user-agent"))
 
 
 def _no_store(response: Response) -> None:

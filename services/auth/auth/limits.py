@@ -1,7 +1,6 @@
 """How often an address, an e-mail or a player may do what is costly or worth guessing."""
 
 import hashlib
-import ipaddress
 from uuid import UUID
 
 from auth.settings import Settings
@@ -44,19 +43,6 @@ class Limits:
 
     async def ticket(self, player_id: UUID) -> None:
         await self._limiter.check(self._tickets, player_id)
-
-
-def address_of(host: str | None) -> str:
-    """Return what counts as one client: an IPv4 address, or the /64 network of an IPv6 one."""
-    try:
-        address = ipaddress.ip_address(host or "")
-    except ValueError:
-        return "unknown"
-    if isinstance(address, ipaddress.IPv6Address):
-        if address.ipv4_mapped is not None:
-            return str(address.ipv4_mapped)
-        return str(ipaddress.ip_network((int(address), 64), strict=False))
-    return str(address)
 
 
 def _a_minute(name: str, count: int) -> Limit:

@@ -5,11 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from realtime.connection import Connection
-
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-
-UNKNOWN = "unknown"
-IPV6_CLIENT_BITS = 64  # one client has such a network, not one address
+from shared.addresses import Address, client_of, parse_address
 
 
 class Strangers:
@@ -58,28 +54,12 @@ class Proxies:
             peer: Address of the other end.
             forwarded: Its ``X-Forwarded-For`` headers; only the last hop is the proxy's own word.
         """
-        address = _parse(peer)
+        address = parse_address(peer)
         if forwarded and self._trusts(address):
-            address = _parse(forwarded[-1].rpartition(",")[2].strip())
-        return _counted(address)
+            address = parse_address(forwarded[-1].rpartition(",")[2].strip())
+        return client_of(address)
 
     def _trusts(self, peer: Address | None) -> bool:
         if self._trusts_all:
             return True
         return peer is not None and any(peer in network for network in self._networks)
-
-
-def _parse(host: str | None) -> Address | None:
-    try:
-        address = ipaddress.ip_address(host or "")
-    except ValueError:
-        return None
-    return getattr(address, "ipv4_mapped", None) or address
-
-
-def _counted(address: Address | None) -> str:
-    if address is None:
-        return UNKNOWN
-    if isinstance(address, ipaddress.IPv6Address):
-        return str(ipaddress.ip_network((int(address), IPV6_CLIENT_BITS), strict=False))
-    return str(address)

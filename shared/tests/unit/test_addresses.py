@@ -1,6 +1,6 @@
 import pytest
 
-from auth.limits import address_of
+from shared.addresses import client_of, parse_address
 
 
 @pytest.mark.parametrize(
@@ -15,4 +15,4 @@ from auth.limits import address_of
     ],
 )
 def test_one_client_is_one_address_or_one_network(host: str | None, subject: str) -> None:
-    assert address_of(host) == subject
+    assert client_of(parse_address(host)) == subject
